@@ -1,0 +1,365 @@
+//! The text of the attribute: one table of options, each of which fills one slot once.
+
+use std::fmt::Display;
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::{Expr, Path, Token};
+
+use crate::errors::Errors;
+use crate::suggest;
+use crate::values::{self, Place, Time};
+
+/// What the attribute says, each value checked on its own.
+#[derive(Default)]
+pub(crate) struct Args {
+    pub(crate) name: Slot<TokenStream>,
+    pub(crate) ms: Slot<TokenStream>,
+    pub(crate) secs: Slot<TokenStream>,
+    pub(crate) limit: Slot<Time>,
+    pub(crate) cancel: Slot<bool>,
+    pub(crate) grace: Slot<Time>,
+    pub(crate) run: Slot<Place>,
+    pub(crate) token: Slot<Ident>,
+    pub(crate) fallback: Slot<TokenStream>,
+    pub(crate) max_abandoned: Slot<TokenStream>,
+    pub(crate) runtime: Slot<Path>,
+    /// A part of the text was not understood, so an option that seems to be left out may be the one meant by it.
+    pub(crate) garbled: bool,
+}
+
+/// An option that can be given once.
+pub(crate) enum Slot<T> {
+    Absent,
+    /// The value was refused; its error is reported already.
+    Refused,
+    Given(Given<T>),
+}
+
+impl<T> Given<T> {
+    pub(crate) fn map<U>(self, into: impl FnOnce(T) -> U) -> Given<U> {
+        let Self {
+            value,
+            word,
+            typed,
+            place,
+        } = self;
+        Given {
+            value: into(value),
+            word,
+            typed,
+            place,
+        }
+    }
+}
+
+/// An option as given, with what is needed to point at it.
+pub(crate) struct Given<T> {
+    pub(crate) value: T,
+    pub(crate) word: Ident,
+    /// The value as typed.
+    pub(crate) typed: TokenStream,
+    /// The place of the option among all options of the attribute.
+    pub(crate) place: usize,
+}
+
+// Not derived, since `T` need not be `Default`.
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self::Absent
+    }
+}
+
+impl<T> Slot<T> {
+    pub(crate) fn given(&self) -> Option<&Given<T>> {
+        match self {
+            Self::Given(given) => Some(given),
+            Self::Absent | Self::Refused => None,
+        }
+    }
+
+    pub(crate) fn take(self) -> Option<Given<T>> {
+        match self {
+            Self::Given(given) => Some(given),
+            Self::Absent | Self::Refused => None,
+        }
+    }
+
+    /// The value as typed, or nothing.
+    pub(crate) fn typed(&self) -> TokenStream {
+        self.given()
+            .map(|given| given.typed.clone())
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused)
+    }
+}
+
+/// An option word: what its value looks like, and where the value goes.
+pub(crate) struct Key {
+    pub(crate) word: &'static str,
+    pub(crate) takes: &'static str,
+    pub(crate) example: &'static str,
+    /// Words that mean this option elsewhere.
+    near: &'static [&'static str],
+    read: fn(Reading<'_>, &mut Args),
+}
+
+impl Key {
+    /// What the value has to look like.
+    pub(crate) fn expects(&self) -> String {
+        let Self {
+            word,
+            takes,
+            example,
+            ..
+        } = self;
+        format!("`{word}` takes {takes}, as in `{example}`")
+    }
+
+    /// The mistake of a value of the wrong kind.
+    pub(crate) fn refuse(&self, value: &impl ToTokens) -> syn::Error {
+        syn::Error::new_spanned(value, self.expects())
+    }
+
+    /// The mistake of a value of the right kind that breaks `rule`.
+    pub(crate) fn refuse_with(&self, value: &impl ToTokens, rule: impl Display) -> syn::Error {
+        syn::Error::new_spanned(value, format_args!("`{}` {rule}", self.word))
+    }
+}
+
+/// Every option there is, in the order in which they are listed to users.
+static KEYS: [Key; 11] = [
+    Key {
+        word: "name",
+        takes: "a string",
+        example: r#"name = "scan""#,
+        near: &["label", "id"],
+        read: |option, args| option.fill(&mut args.name, values::text),
+    },
+    Key {
+        word: "ms",
+        takes: "an integer",
+        example: "ms = 50",
+        near: &["after", "millis", "milliseconds"],
+        read: |option, args| option.fill(&mut args.ms, values::count),
+    },
+    Key {
+        word: "secs",
+        takes: "an integer",
+        example: "secs = 5",
+        near: &["seconds", "s"],
+        read: |option, args| option.fill(&mut args.secs, values::count),
+    },
+    Key {
+        word: "limit",
+        takes: "a duration",
+        example: r#"limit = "1m 30s""#,
+        near: &["timeout", "duration", "within"],
+        read: |option, args| option.fill(&mut args.limit, values::time),
+    },
+    Key {
+        word: "cancel",
+        takes: "`true` or `false`",
+        example: "cancel = false",
+        near: &["cancellable", "cancel_on_timeout", "cooperative"],
+        read: |option, args| option.fill(&mut args.cancel, values::flag),
+    },
+    Key {
+        word: "grace",
+        takes: "a duration",
+        example: r#"grace = "250ms""#,
+        near: &["grace_period"],
+        read: |option, args| option.fill(&mut args.grace, values::time),
+    },
+    Key {
+        word: "run",
+        takes: "a string",
+        example: r#"run = "inline""#,
+        near: &["mode", "on", "spawn"],
+        read: |option, args| option.fill(&mut args.run, values::run),
+    },
+    Key {
+        word: "token",
+        takes: "an identifier",
+        example: "token = stop",
+        near: &["cancel_token", "signal"],
+        read: |option, args| option.fill(&mut args.token, values::identifier),
+    },
+    Key {
+        word: "fallback",
+        takes: "a function of `TimeoutError`",
+        example: "fallback = |_| 0",
+        near: &["default", "on_timeout", "or_else"],
+        read: |option, args| option.fill(&mut args.fallback, values::function),
+    },
+    Key {
+        word: "max_abandoned",
+        takes: "an integer",
+        example: "max_abandoned = 8",
+        near: &["max_concurrent", "capacity"],
+        read: |option, args| option.fill(&mut args.max_abandoned, values::count),
+    },
+    Key {
+        word: "crate",
+        takes: "a path",
+        example: "crate = facade::timeout_runtime",
+        near: &["crate_path", "crate_name", "krate"],
+        read: |option, args| option.fill(&mut args.runtime, values::path),
+    },
+];
+
+impl Args {
+    /// Reads `tokens` to their end, whatever they hold.
+    pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
+        let mut args = Self::default();
+        let options = |input: ParseStream<'_>| {
+            let mut place = 0;
+            while !input.is_empty() {
+                args.option(input, place, errors);
+                place += 1;
+            }
+            Ok(())
+        };
+        // The options take all tokens, and report what they do not understand.
+        let _: syn::Result<()> = options.parse2(tokens);
+        args
+    }
+
+    /// Reads one option and the comma after it.
+    fn option(&mut self, input: ParseStream<'_>, place: usize, errors: &mut Errors) {
+        if let Ok(word) = input.fork().call(Ident::parse_any) {
+            let _: syn::Result<Ident> = input.call(Ident::parse_any);
+            if let Some(key) = KEYS.iter().find(|key| word == key.word) {
+                (key.read)(
+                    Reading {
+                        key,
+                        word,
+                        place,
+                        input,
+                        errors,
+                    },
+                    self,
+                );
+            } else {
+                self.garbled = true;
+                errors.add(&word, unknown(&word));
+                skip_value(input);
+            }
+        } else {
+            self.garbled = true;
+            errors.push(input.error(format_args!("expected one of {}", words())));
+            skip_value(input);
+        }
+        if !input.is_empty() && input.parse::<Token![,]>().is_err() {
+            self.garbled = true;
+            errors.push(input.error("expected `,`"));
+            skip_value(input);
+            let _: syn::Result<Token![,]> = input.parse();
+        }
+    }
+}
+
+/// One option whose word has been read, in front of its `=`.
+struct Reading<'a> {
+    key: &'static Key,
+    word: Ident,
+    place: usize,
+    input: ParseStream<'a>,
+    errors: &'a mut Errors,
+}
+
+impl Reading<'_> {
+    /// Reads the value into `slot`, which has to be empty, if `check` accepts it.
+    fn fill<T>(self, slot: &mut Slot<T>, check: fn(&Expr, &Key) -> syn::Result<T>) {
+        let Self {
+            key,
+            word,
+            place,
+            input,
+            errors,
+        } = self;
+        let value = value(key, &word, input);
+        if !slot.is_absent() {
+            return errors.add(word, format_args!("option `{}` is given twice", key.word));
+        }
+        let checked = value.and_then(|expr| Ok((check(&expr, key)?, expr)));
+        *slot = match checked {
+            Ok((value, expr)) => Slot::Given(Given {
+                value,
+                word,
+                typed: expr.into_token_stream(),
+                place,
+            }),
+            Err(error) => {
+                errors.push(error);
+                Slot::Refused
+            }
+        };
+    }
+}
+
+/// Reads `= value`; after a failure, `input` stands in front of the next option.
+fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
+    let Ok(equals) = input.parse::<Token![=]>() else {
+        skip_value(input);
+        return Err(syn::Error::new_spanned(word, key.expects()));
+    };
+    let missing = input.is_empty() || input.peek(Token![,]);
+    input.parse::<Expr>().map_err(|error| {
+        skip_value(input);
+        // A value that breaks off is reported at the attribute as a whole, which says nothing about where.
+        let broken_off = format!("{:?}", error.span()) == format!("{:?}", Span::call_site());
+        if missing || broken_off {
+            syn::Error::new_spanned(equals, key.expects())
+        } else {
+            error
+        }
+    })
+}
+
+/// Skips to the next comma with an option behind it, or to the end. Other commas may be part of a broken value.
+fn skip_value(input: ParseStream<'_>) {
+    while !input.is_empty() && !in_front_of_option(input) {
+        let _: syn::Result<TokenTree> = input.parse();
+    }
+}
+
+fn in_front_of_option(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    let comma = ahead.parse::<Token![,]>().is_ok();
+    let word = || ahead.call(Ident::parse_any).is_ok();
+    let after_word = || ahead.is_empty() || ahead.peek(Token![=]) || ahead.peek(Token![,]);
+    comma && (ahead.is_empty() || (word() && after_word()))
+}
+
+fn words() -> String {
+    KEYS.iter()
+        .map(|key| format!("`{}`", key.word))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn unknown(word: &Ident) -> String {
+    let typed = word.to_string();
+    let meant = suggest::nearest(&typed, KEYS.iter().map(|key| key.word)).or_else(|| {
+        KEYS.iter()
+            .find(|key| key.near.contains(&typed.as_str()))
+            .map(|key| key.word)
+    });
+    let hint = meant
+        .map(|word| format!("; did you mean `{word}`?"))
+        .unwrap_or_default();
+    format!(
+        "unknown option `{typed}`; expected one of {}{hint}",
+        words()
+    )
+}

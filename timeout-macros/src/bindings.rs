@@ -1,0 +1,150 @@
+//! What the operation binds in front of the body: its arguments and its token.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Pat, ReceiverKind, Type};
+
+use crate::params::{Kind, Param};
+use crate::plan::Plan;
+
+/// All arguments in order, and then the token:
+///
+/// ```text
+/// fn scan(&self, mut rows: Vec<Row>, (from, to): (u32, u32)) -> …
+/// ```
+///
+/// becomes
+///
+/// ```text
+/// let _ = &self;
+/// let mut rows = rows;
+/// let __arg2 = __arg2;
+/// let (from, to) = __arg2;
+/// let cancel_token = __token;
+/// let _ = &cancel_token;
+/// ```
+///
+/// So the operation takes every argument along, mentioned or not, and drops them in the order of a plain function.
+pub(crate) fn all(plan: &Plan<'_>, here: Span) -> TokenStream {
+    let bindings = Bindings { plan, here };
+    plan.params
+        .iter()
+        .map(|param| bindings.argument(param))
+        .chain([bindings.token()])
+        .collect()
+}
+
+struct Bindings<'a> {
+    plan: &'a Plan<'a>,
+    here: Span,
+}
+
+impl Bindings<'_> {
+    fn argument(&self, param: &Param) -> TokenStream {
+        let Param {
+            conditions,
+            lints,
+            kind,
+            ..
+        } = param;
+        let quiet = self.quiet();
+        match kind {
+            Kind::Receiver(receiver) => {
+                let this = &receiver.self_token;
+                let mut this = quote_spanned!(this.span=> &#this);
+                if let ReceiverKind::Typed(_, ty) = &receiver.kind {
+                    this = relocated(this, ty.span());
+                }
+                let capture = if self.plan.run.moves_away() {
+                    quote_spanned!(self.here=> __timeout_p::owned_ref(#this);)
+                } else {
+                    quote_spanned!(self.here=> let _ = #this;)
+                };
+                quote_spanned!(self.here=> #(#conditions)* #capture)
+            }
+            Kind::Name {
+                mutability,
+                ident,
+                ty,
+            } => {
+                let value = self.argument_value(ident, ty);
+                quote_spanned!(self.here=> #(#conditions)* #(#lints)* #quiet let #mutability #ident = #value;)
+            }
+            Kind::Pattern { slot, pat, ty } => {
+                let value = self.argument_value(slot, ty);
+                let whole = quote_spanned!(self.here=> #(#conditions)* let #slot = #value;);
+                // `let _ = …` would bind nothing, and has lints of its own.
+                let parts = (!matches!(**pat, Pat::Wild(_)))
+                    .then(|| quote_spanned!(self.here=> #(#conditions)* #(#lints)* #quiet let #pat = #slot;));
+                quote_spanned!(self.here=> #whole #parts)
+            }
+            Kind::Token { .. } => TokenStream::new(),
+        }
+    }
+
+    /// The argument as it arrives. Where it must be owned and sent, a type that cannot be is reported at the type.
+    fn argument_value(&self, ident: &Ident, ty: &Type) -> TokenStream {
+        if !self.plan.run.moves_away() {
+            return ident.to_token_stream();
+        }
+        let value = relocated(ident.to_token_stream(), ty.span());
+        quote_spanned!(self.here.located_at(ty.span())=> __timeout_p::owned(#value))
+    }
+
+    /// The token under each name that the body uses. Where callers hand one in, what they hand in decides whether the
+    /// body gets a token of its own or a reference to it:
+    ///
+    /// ```text
+    /// let cancel_token = __form.bind(&__token);
+    /// let _ = &cancel_token;
+    /// ```
+    fn token(&self) -> TokenStream {
+        let (here, quiet, uses) = (self.here, self.quiet(), &self.plan.door.uses);
+        let parameter = self.plan.params.iter().find_map(|param| match &param.kind {
+            Kind::Token {
+                mutability, ident, ..
+            } => Some((&param.lints, mutability, ident)),
+            _ => None,
+        });
+        let bind = |(index, name): (usize, &Ident)| {
+            let used = quote_spanned!(here=> let _ = &#name;);
+            match parameter {
+                Some((lints, mutability, parameter)) => {
+                    let name = relocated(name.to_token_stream(), parameter.span());
+                    quote_spanned!(here=> #(#lints)* #quiet let #mutability #name = __form.bind(&__token); #used)
+                }
+                None if index + 1 == uses.len() => {
+                    quote_spanned!(here=> #quiet let #name = __token; #used)
+                }
+                None => {
+                    quote_spanned!(here=> #quiet let #name = __timeout_p::Clone::clone(&__token); #used)
+                }
+            }
+        };
+        uses.iter().enumerate().map(bind).collect()
+    }
+
+    /// Lints that would speak of the binding rather than of what the user wrote.
+    fn quiet(&self) -> TokenStream {
+        quote_spanned! {self.here=>
+            #[allow(
+                clippy::shadow_same,
+                clippy::shadow_reuse,
+                clippy::shadow_unrelated,
+                clippy::used_underscore_binding,
+                clippy::no_effect_underscore_binding,
+                non_snake_case,
+            )]
+        }
+    }
+}
+
+/// `tokens` with their hygiene, seemingly at `place`.
+pub(crate) fn relocated(tokens: TokenStream, place: Span) -> TokenStream {
+    let relocate = |mut token: TokenTree| {
+        token.set_span(token.span().located_at(place));
+        token
+    };
+    tokens.into_iter().map(relocate).collect()
+}

@@ -1,0 +1,329 @@
+//! A plan -> tokens. Nothing here can fail.
+//!
+//! Generated names are hygienic where they can be; items cannot, so these have names that nobody writes.
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{FnArg, Signature};
+
+use crate::args::Given;
+use crate::bindings;
+use crate::item::Item;
+use crate::params::{Kind, Param};
+use crate::plan::{Door, Limit, Plan, Run};
+use crate::types;
+use crate::values::Time;
+
+/// The function, with its body turned into an operation:
+///
+/// ```text
+/// #[timeout(name = "scan", ms = 200)]
+/// pub fn scan(mut rows: Vec<Row>) -> Result<usize, TimeoutError> { BODY }
+/// ```
+///
+/// becomes
+///
+/// ```text
+/// pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
+///     use ::timeout_runtime::__private as __timeout_p;
+///     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+///     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+///     let __ask = __ask.ms(200);
+///     __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__ask, OPERATION)
+/// }
+/// ```
+pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
+    let Item {
+        attrs,
+        vis,
+        sig,
+        body,
+        ..
+    } = plan.item;
+    let signature = Signature {
+        inputs: plan.params.iter().map(FnArg::from).collect(),
+        ..sig.clone()
+    };
+    let expansion = Expansion::new(plan);
+    let (policy, options, call) = (expansion.policy(), expansion.options(), expansion.call());
+    let (inner_attrs, door) = (&body.attrs, open(plan.door, expansion.here));
+    // The braces keep their place: with any other, functions that nobody calls are no longer reported.
+    let block = braces(
+        quote!(#inner_attrs #door #policy #options #call),
+        body.braces,
+    );
+    quote!(#(#attrs)* #vis #signature #block)
+}
+
+/// The function as typed, after a mistake: its token is bound, so that the body means what it will mean.
+///
+/// ```text
+/// fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
+///     use ::timeout_runtime::__private as __timeout_p;
+///     let cancel_token = __timeout_p::never_run::<__timeout_p::CancelToken>();
+///     let _ = &cancel_token;
+///     { BODY }
+/// }
+/// ```
+pub(crate) fn as_typed(item: &Item, door: &Door) -> TokenStream {
+    let Item {
+        attrs,
+        vis,
+        sig,
+        body,
+        ..
+    } = item;
+    let is_bound = Param::all(sig, &door.token).iter().any(Param::is_token);
+    // A `const fn` could call nothing of the runtime.
+    if door.uses.is_empty() || is_bound || sig.constness.is_some() {
+        return item.typed.clone();
+    }
+    let here = here(sig);
+    let (inner_attrs, open, uses, block) = (&body.attrs, open(door, here), &door.uses, &body.block);
+    let token = quote_spanned! {here=>
+        #(let #uses = __timeout_p::never_run::<__timeout_p::CancelToken>(); let _ = &#uses;)*
+    };
+    let block = braces(quote!(#inner_attrs #open #token #block), body.braces);
+    quote!(#(#attrs)* #vis #sig #block)
+}
+
+/// Where calls into the runtime seem to stand. At the name of the function, with the hygiene of this crate, they are
+/// out of sight of lints about what the user wrote.
+fn here(sig: &Signature) -> Span {
+    Span::mixed_site().located_at(sig.ident.span())
+}
+
+/// The one mention of the runtime's path, so that a wrong one is one error.
+fn open(door: &Door, here: Span) -> TokenStream {
+    let runtime = &door.runtime;
+    quote_spanned!(here=> use #runtime::__private as __timeout_p;)
+}
+
+fn braces(tokens: TokenStream, span: Span) -> TokenTree {
+    let mut group = Group::new(Delimiter::Brace, tokens);
+    group.set_span(span);
+    TokenTree::Group(group)
+}
+
+struct Expansion<'a> {
+    plan: &'a Plan<'a>,
+    here: Span,
+    /// The return type as it can be written inside the body, at the place where it is written outside.
+    answer: TokenStream,
+}
+
+impl<'a> Expansion<'a> {
+    fn new(plan: &'a Plan<'a>) -> Self {
+        let here = here(&plan.item.sig);
+        let answer = match plan.output() {
+            Some(ty) => types::inferred(ty).into_token_stream(),
+            None => quote_spanned!(here=> ()),
+        };
+        Self { plan, here, answer }
+    }
+
+    /// What all calls of the function share.
+    fn policy(&self) -> TokenStream {
+        let Self { plan, here, .. } = *self;
+        let name = match &plan.name {
+            Some(name) => name.to_token_stream(),
+            None => {
+                let function = plan.item.sig.ident.unraw().to_string();
+                quote_spanned!(here=> __timeout_p::concat!(__timeout_p::module_path!(), "::", #function))
+            }
+        };
+        let keep_running = plan
+            .run
+            .keeps_running()
+            .then(|| quote_spanned!(here=> .keep_running()));
+        quote_spanned! {here=>
+            static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(#name)#keep_running;
+        }
+    }
+
+    /// What this call asks for. Each option is a statement of its own, in the order in which they are written, so that
+    /// a lock which one of them takes is free again for the next and for the operation:
+    ///
+    /// ```text
+    /// #[timeout(ms = self.config.lock().ms, grace = "5ms")] async fn load(&self, cancel_token: CancelToken) -> …
+    /// ```
+    ///
+    /// becomes
+    ///
+    /// ```text
+    /// let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    /// let (__ask, __form) = __ask.caller_token(&cancel_token);
+    /// let __ask = __ask.ms(self.config.lock().ms);
+    /// let __ask = __ask.grace(__timeout_p::Duration::new(0, 5_000_000));
+    /// ```
+    fn options(&self) -> TokenStream {
+        let Self {
+            plan,
+            here,
+            ref answer,
+        } = *self;
+        let mut options = vec![limit(&plan.limit)];
+        options.extend(
+            plan.run
+                .grace()
+                .map(|grace| ask(grace, "grace", time(&grace.value))),
+        );
+        options.extend(
+            plan.max_abandoned
+                .as_ref()
+                .map(|count| ask(count, "max_abandoned", &count.value)),
+        );
+        options.extend(plan.fallback.as_ref().map(|fallback| {
+            let function = &fallback.value;
+            (fallback.place, quote_spanned!(here=> let __fallback = __timeout_p::fallback::<#answer, _>(#function);))
+        }));
+        options.sort_by_key(|(place, _)| *place);
+        let options = options.into_iter().map(|(_, option)| option);
+        let caller = plan.params.iter().map(|param| self.caller_token(param));
+        quote_spanned! {here=>
+            let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+            #(#caller)*
+            #(#options)*
+        }
+    }
+
+    /// The caller's token stops the call as well. Its type is judged by the runtime, at the type; what the body gets
+    /// in its place has the type that comes out, so that a wrong one is one error. A token that may not be there:
+    ///
+    /// ```text
+    /// let __form = __timeout_p::ByValue;
+    /// #[cfg(unix)]
+    /// let (__ask, __form) = __ask.caller_token(&cancel_token);
+    /// ```
+    fn caller_token(&self, param: &Param) -> TokenStream {
+        let (Kind::Token { ident, ty, .. }, conditions) = (&param.kind, &param.conditions) else {
+            return TokenStream::new();
+        };
+        let otherwise = (!conditions.is_empty())
+            .then(|| quote_spanned!(self.here=> let __form = __timeout_p::ByValue;));
+        let token = bindings::relocated(quote_spanned!(self.here=> &#ident), ty.span());
+        quote_spanned!(self.here=> #otherwise #(#conditions)* let (__ask, __form) = __ask.caller_token(#token);)
+    }
+
+    /// The one call into the runtime, for an `async fn` with `.await` behind it. With `fallback`, what the runtime
+    /// would otherwise ask of the return type is given to it:
+    ///
+    /// ```text
+    /// __timeout_p::sync_worker_or::<u8, _, _, _>(__ask, __fallback, OPERATION, |answer| __timeout_p::Answer(answer).ending())
+    /// ```
+    fn call(&self) -> TokenStream {
+        let Self {
+            plan,
+            here,
+            ref answer,
+        } = *self;
+        let (entry, operation) = match plan.run {
+            Run::SyncWorker(_) => ("sync_worker", self.sync_operation()),
+            Run::SyncInline(_) => ("sync_inline", self.sync_operation()),
+            Run::AsyncInline(_) => ("async_inline", self.async_operation()),
+            Run::AsyncTask(_) => ("async_task", self.async_operation()),
+            Run::AsyncWorker(_) => ("async_worker", self.async_operation()),
+        };
+        let is_async = plan.item.sig.asyncness.is_some();
+        let future = is_async.then(|| quote_spanned!(here=> , _));
+        let wait = is_async.then(|| quote_spanned!(here=> .await));
+        if plan.fallback.is_some() {
+            let entry = format_ident!("{entry}_or", span = here);
+            quote_spanned! {here=>
+                __timeout_p::#entry::<#answer, _, _ #future, _>(
+                    __ask, __fallback, #operation, |__answer| __timeout_p::Answer(__answer).ending(),
+                )#wait
+            }
+        } else {
+            let entry = Ident::new(entry, here);
+            quote_spanned!(here=> __timeout_p::#entry::<#answer, _, _ #future>(__ask, #operation)#wait)
+        }
+    }
+
+    /// ```text
+    /// move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> { BINDINGS { BODY } }
+    /// ```
+    ///
+    /// The inner braces are the user's; the outer ones have the rules of this crate's edition, by which what the last
+    /// expression of a body borrows may be one of the bindings.
+    fn sync_operation(&self) -> TokenStream {
+        let Self {
+            plan,
+            here,
+            ref answer,
+        } = *self;
+        let (parameter, bindings) = (self.parameter(), bindings::all(plan, here));
+        let block = &plan.item.body.block;
+        quote_spanned! {here=>
+            #[allow(unused_braces)]
+            move |#parameter| -> #answer { #bindings #block }
+        }
+    }
+
+    /// ```text
+    /// move |__token: __timeout_p::CancelToken| async move {
+    ///     if false { return __timeout_p::never_run::<Result<usize, TimeoutError>>(); }
+    ///     BINDINGS
+    ///     { BODY }
+    /// }
+    /// ```
+    ///
+    /// An async block cannot name the type of its answer. The first `return` in it does, so that a mismatch is
+    /// reported at the expression that does not match.
+    fn async_operation(&self) -> TokenStream {
+        let Self {
+            plan,
+            here,
+            ref answer,
+        } = *self;
+        let (parameter, bindings) = (self.parameter(), bindings::all(plan, here));
+        let block = &plan.item.body.block;
+        quote_spanned! {here=>
+            #[allow(unused_braces)]
+            move |#parameter| async move {
+                if false { return __timeout_p::never_run::<#answer>(); }
+                #bindings
+                #block
+            }
+        }
+    }
+
+    /// The token that the runtime hands to the operation. A body that does not ask gets none, and none is made.
+    fn parameter(&self) -> TokenStream {
+        if self.plan.door.uses.is_empty() {
+            quote_spanned!(self.here=> (): ())
+        } else {
+            quote_spanned!(self.here=> __token: __timeout_p::CancelToken)
+        }
+    }
+}
+
+fn limit(limit: &Given<Limit>) -> (usize, TokenStream) {
+    match &limit.value {
+        Limit::Ms(ms) => ask(limit, "ms", ms),
+        Limit::Secs(secs) => ask(limit, "secs", secs),
+        Limit::Time(value) => ask(limit, "limit", time(value)),
+    }
+}
+
+/// Adds an option to what is asked for, in its place among the others.
+fn ask<T>(option: &Given<T>, method: &str, value: impl ToTokens) -> (usize, TokenStream) {
+    let here = Span::mixed_site().located_at(option.word.span());
+    let method = Ident::new(method, here);
+    (
+        option.place,
+        quote_spanned!(here=> let __ask = __ask.#method(#value);),
+    )
+}
+
+fn time(value: &Time) -> TokenStream {
+    match value {
+        Time::Text(duration, span) => {
+            let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
+            quote_spanned!(Span::mixed_site().located_at(*span)=> __timeout_p::Duration::new(#secs, #nanos))
+        }
+        Time::Expr(expr) => expr.to_token_stream(),
+    }
+}

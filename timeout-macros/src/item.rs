@@ -1,0 +1,164 @@
+//! The annotated item: signature parsed, body raw.
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::{Attribute, LitStr, Signature, Token, Visibility};
+
+use crate::errors::Errors;
+use crate::token;
+
+/// A function with a body.
+pub(crate) struct Item {
+    /// The whole item as typed.
+    pub(crate) typed: TokenStream,
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    pub(crate) body: Body,
+}
+
+/// A body between braces, never looked into but for its first attributes and the names in it.
+pub(crate) struct Body {
+    /// The attributes at the top of the body, `#![…]`.
+    pub(crate) attrs: TokenStream,
+    /// The braces and what else they hold, inside the invisible groups that they came in.
+    pub(crate) block: TokenStream,
+    /// Where the braces are.
+    pub(crate) braces: Span,
+}
+
+impl Item {
+    /// Parses `typed`; `None` after a mistake that leaves no function to speak of.
+    pub(crate) fn parse(typed: &TokenStream, errors: &mut Errors) -> Option<Self> {
+        let parse = |input: ParseStream<'_>| item(input, typed);
+        let parsed = parse.parse2(visible(typed.clone()));
+        parsed.map_err(|error| errors.push(error)).ok()
+    }
+
+    /// The names under which the body looks for its token, one for each hygiene context.
+    pub(crate) fn token_uses(&self, name: &Ident) -> Vec<Ident> {
+        token::uses(&self.body.block, name)
+    }
+}
+
+fn item(input: ParseStream<'_>, typed: &TokenStream) -> syn::Result<Item> {
+    let attrs = input.call(Attribute::parse_outer)?;
+    let vis = input.parse()?;
+    if !is_function(input) {
+        return Err(input.error("`#[timeout]` takes a function"));
+    }
+    let sig = input.parse()?;
+    if input.peek(Token![;]) {
+        return Err(input
+            .error("a method without a body cannot be timed out; annotate its implementations"));
+    }
+    let body = Body::split(input.parse()?)?;
+    if !input.is_empty() {
+        return Err(input.error("expected nothing after the body"));
+    }
+    Ok(Item {
+        typed: typed.clone(),
+        attrs,
+        vis,
+        sig,
+        body,
+    })
+}
+
+/// Whether the qualifiers of a function and then `fn` are next.
+fn is_function(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    while let Ok(word) = ahead.call(Ident::parse_any) {
+        match word.to_string().as_str() {
+            "fn" => return true,
+            "const" | "async" | "unsafe" => {}
+            "extern" => {
+                let _: syn::Result<Option<LitStr>> = ahead.parse();
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+impl Body {
+    fn split(token: TokenTree) -> syn::Result<Self> {
+        let TokenTree::Group(group) = token else {
+            return Err(syn::Error::new_spanned(token, "expected a body"));
+        };
+        match group.delimiter() {
+            Delimiter::Brace => Ok(Self::of_braces(&group)),
+            // A body that comes through a `macro_rules!` as `$body:block`.
+            Delimiter::None => {
+                let mut body = Self::split(only(group.stream())?)?;
+                body.block = with_tokens(&group, body.block).into_token_stream();
+                Ok(body)
+            }
+            _ => Err(syn::Error::new(group.span_open(), "expected a body")),
+        }
+    }
+
+    fn of_braces(group: &Group) -> Self {
+        let (attrs, rest) = split_attributes(group.stream());
+        let block = if attrs.is_empty() {
+            group.clone()
+        } else {
+            with_tokens(group, rest)
+        };
+        Self {
+            attrs,
+            block: block.into_token_stream(),
+            braces: group.span(),
+        }
+    }
+}
+
+/// Splits the inner attributes, each `#`, `!` and a bracketed group, from the front of `tokens`.
+fn split_attributes(tokens: TokenStream) -> (TokenStream, TokenStream) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_attribute = |part: &[TokenTree]| match part {
+        [
+            TokenTree::Punct(hash),
+            TokenTree::Punct(bang),
+            TokenTree::Group(group),
+        ] => {
+            hash.as_char() == '#'
+                && bang.as_char() == '!'
+                && group.delimiter() == Delimiter::Bracket
+        }
+        _ => false,
+    };
+    let count = tokens
+        .chunks(3)
+        .take_while(|part| is_attribute(part))
+        .count();
+    let (attrs, rest) = tokens.split_at(3 * count);
+    (quote!(#(#attrs)*), quote!(#(#rest)*))
+}
+
+/// `group` around other tokens, at the same place.
+fn with_tokens(group: &Group, tokens: TokenStream) -> Group {
+    let mut new = Group::new(group.delimiter(), tokens);
+    new.set_span(group.span());
+    new
+}
+
+/// The tokens of an item that comes whole through a `macro_rules!` as `$item:item`, out of its invisible group.
+fn visible(tokens: TokenStream) -> TokenStream {
+    match only(tokens.clone()) {
+        Ok(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {
+            visible(group.stream())
+        }
+        _ => tokens,
+    }
+}
+
+fn only(tokens: TokenStream) -> syn::Result<TokenTree> {
+    let found = tokens.clone().into_iter().collect::<Vec<_>>();
+    match <[TokenTree; 1]>::try_from(found) {
+        Ok([token]) => Ok(token),
+        Err(_) => Err(syn::Error::new_spanned(tokens, "expected a body")),
+    }
+}

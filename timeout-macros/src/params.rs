@@ -1,0 +1,240 @@
+//! The parameters, taken apart into what callers see and what the operation binds.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, FnArg, Meta, Pat, PatIdent, PatType, Receiver, ReceiverKind, Signature, Token, Type,
+};
+
+use crate::types;
+
+/// One parameter, with its attributes sorted by where they belong.
+pub(crate) struct Param {
+    /// Conditions of the parameter and of its binding.
+    pub(crate) conditions: Vec<Attribute>,
+    /// Lint levels of the binding, and of the parameter's name.
+    pub(crate) lints: Vec<Attribute>,
+    /// Everything else, which stays on the parameter.
+    pub(crate) others: Vec<Attribute>,
+    pub(crate) kind: Kind,
+}
+
+pub(crate) enum Kind {
+    Receiver(Receiver),
+    /// `name: ty` or `mut name: ty`.
+    Name {
+        mutability: Option<Token![mut]>,
+        ident: Ident,
+        ty: Box<Type>,
+    },
+    /// Any other pattern; `slot` is the name that stands in for it in the signature.
+    Pattern {
+        slot: Ident,
+        pat: Box<Pat>,
+        ty: Box<Type>,
+    },
+    /// The caller's token: a [`Kind::Name`] that bears the name of the body's token.
+    Token {
+        mutability: Option<Token![mut]>,
+        ident: Ident,
+        ty: Box<Type>,
+    },
+}
+
+impl Param {
+    /// The parameters of `sig`, where `token` is the name of the body's token.
+    pub(crate) fn all(sig: &Signature, token: &Ident) -> Vec<Self> {
+        let split = |(index, input): (usize, &FnArg)| match input {
+            FnArg::Receiver(receiver) => Self::receiver(receiver),
+            FnArg::Typed(typed) => Self::typed(typed, index, token),
+        };
+        sig.inputs.iter().enumerate().map(split).collect()
+    }
+
+    fn receiver(receiver: &Receiver) -> Self {
+        let mut receiver = receiver.clone();
+        let attrs = std::mem::take(&mut receiver.attrs);
+        let (conditions, others) = attrs
+            .into_iter()
+            .partition(|attr| role(attr) == Role::Condition);
+        Self {
+            conditions,
+            lints: Vec::new(),
+            others,
+            kind: Kind::Receiver(receiver),
+        }
+    }
+
+    fn typed(typed: &PatType, index: usize, token: &Ident) -> Self {
+        let PatType { attrs, pat, ty, .. } = typed.clone();
+        let kind = match *pat {
+            Pat::Ident(PatIdent {
+                by_ref: None,
+                subpat: None,
+                mutability,
+                ident,
+                ..
+            }) => {
+                if ident.unraw() == token.unraw() {
+                    Kind::Token {
+                        mutability,
+                        ident,
+                        ty,
+                    }
+                } else {
+                    Kind::Name {
+                        mutability,
+                        ident,
+                        ty,
+                    }
+                }
+            }
+            pat => {
+                let slot = format_ident!(
+                    "__arg{index}",
+                    span = Span::mixed_site().located_at(pat.span())
+                );
+                Kind::Pattern {
+                    slot,
+                    pat: Box::new(pat),
+                    ty,
+                }
+            }
+        };
+        let mut param = Self {
+            conditions: Vec::new(),
+            lints: Vec::new(),
+            others: Vec::new(),
+            kind,
+        };
+        for attr in attrs {
+            match role(&attr) {
+                Role::Condition => param.conditions.push(attr),
+                Role::Lint => param.lints.push(attr),
+                Role::Other => param.others.push(attr),
+            }
+        }
+        param
+    }
+
+    /// Whether the parameter is the caller's token.
+    pub(crate) fn is_token(&self) -> bool {
+        matches!(self.kind, Kind::Token { .. })
+    }
+
+    /// The first borrow that shows in the type of what travels with the operation.
+    pub(crate) fn first_borrow(&self) -> Option<TokenStream> {
+        match &self.kind {
+            Kind::Receiver(receiver) => match &receiver.kind {
+                ReceiverKind::Reference(_, Some(lifetime), _) if lifetime.ident == "static" => None,
+                ReceiverKind::Reference(..) => Some(receiver.to_token_stream()),
+                ReceiverKind::Typed(_, ty) => types::first_borrow(ty),
+                _ => None,
+            },
+            Kind::Name { ty, .. } | Kind::Pattern { ty, .. } => types::first_borrow(ty),
+            Kind::Token { .. } => None,
+        }
+    }
+
+    /// What the parameter could take to own what it borrows, as a phrase.
+    pub(crate) fn owned_form(&self) -> String {
+        match &self.kind {
+            Kind::Receiver(_) => "`self: Arc<Self>`".to_owned(),
+            Kind::Name { ty, .. } | Kind::Pattern { ty, .. } | Kind::Token { ty, .. } => {
+                types::owned_form(ty)
+            }
+        }
+    }
+}
+
+/// The parameter as callers see it: no `mut`, and a name in place of a pattern.
+impl From<&Param> for FnArg {
+    fn from(param: &Param) -> Self {
+        // An expectation is met once, by the binding.
+        let levels = param
+            .lints
+            .iter()
+            .filter(|attr| !attr.path().is_ident("expect"));
+        let attrs = param
+            .conditions
+            .iter()
+            .chain(levels)
+            .chain(&param.others)
+            .cloned()
+            .collect();
+        let (ident, ty) = match &param.kind {
+            Kind::Receiver(receiver) => {
+                return Self::Receiver(Receiver {
+                    attrs,
+                    ..receiver.clone()
+                });
+            }
+            Kind::Pattern { slot, ty, .. } => (slot, ty),
+            Kind::Name { ident, ty, .. } | Kind::Token { ident, ty, .. } => (ident, ty),
+        };
+        let ident = ident.clone();
+        let pat = PatIdent {
+            attrs: Vec::new(),
+            by_ref: None,
+            mutability: None,
+            ident,
+            subpat: None,
+        };
+        let colon_token = Token![:](ty.span());
+        Self::Typed(PatType {
+            attrs,
+            pat: Box::new(Pat::Ident(pat)),
+            colon_token,
+            ty: ty.clone(),
+        })
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Role {
+    Condition,
+    Lint,
+    Other,
+}
+
+fn role(attr: &Attribute) -> Role {
+    match &attr.meta {
+        Meta::List(list) if list.path.is_ident("cfg_attr") => {
+            // What follows the condition decides; a list that holds `cfg` has to stand in both places.
+            let roles = attribute_words(list.tokens.clone())
+                .map(|word| role_of_word(&word))
+                .collect::<Vec<_>>();
+            if roles.contains(&Role::Condition) {
+                Role::Condition
+            } else if roles.contains(&Role::Lint) {
+                Role::Lint
+            } else {
+                Role::Other
+            }
+        }
+        meta => meta.path().get_ident().map_or(Role::Other, role_of_word),
+    }
+}
+
+fn role_of_word(word: &Ident) -> Role {
+    match word.to_string().as_str() {
+        "cfg" => Role::Condition,
+        "allow" | "expect" | "warn" | "deny" | "forbid" => Role::Lint,
+        _ => Role::Other,
+    }
+}
+
+/// The words behind the first comma of `condition, attribute, …`.
+fn attribute_words(tokens: TokenStream) -> impl Iterator<Item = Ident> {
+    let is_comma =
+        |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    tokens
+        .into_iter()
+        .skip_while(move |token| !is_comma(token))
+        .filter_map(|token| match token {
+            TokenTree::Ident(ident) => Some(ident),
+            _ => None,
+        })
+}

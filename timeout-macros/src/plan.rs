@@ -1,0 +1,289 @@
+//! What the expansion does, checked: every rule that takes more than one value to judge.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::{ReturnType, Safety, Signature, Type};
+
+use crate::args::{Args, Given, Slot};
+use crate::errors::Errors;
+use crate::item::Item;
+use crate::params::Param;
+use crate::types;
+use crate::values::{Place, Time};
+
+/// An annotated function and what is to become of it.
+pub(crate) struct Plan<'a> {
+    pub(crate) item: &'a Item,
+    pub(crate) door: &'a Door,
+    pub(crate) params: Vec<Param>,
+    pub(crate) run: Run,
+    /// `None` stands for the path of the function.
+    pub(crate) name: Option<TokenStream>,
+    pub(crate) limit: Given<Limit>,
+    pub(crate) max_abandoned: Option<Given<TokenStream>>,
+    pub(crate) fallback: Option<Given<TokenStream>>,
+}
+
+/// How generated code reaches the runtime, and the body its token. Known even when the rest is wrong.
+pub(crate) struct Door {
+    /// The path of the runtime crate.
+    pub(crate) runtime: TokenStream,
+    /// The name of the body's token.
+    pub(crate) token: Ident,
+    /// The same name in each hygiene context in which the body uses it; empty if the body does not ask.
+    pub(crate) uses: Vec<Ident>,
+}
+
+/// Where the operation runs, and what the end of its limit means to it.
+pub(crate) enum Run {
+    SyncWorker(Signal),
+    SyncInline(Grace),
+    AsyncInline(Grace),
+    AsyncTask(Signal),
+    AsyncWorker(Signal),
+}
+
+/// Whether the operation hears that its limit has passed.
+pub(crate) enum Signal {
+    Fire(Grace),
+    Never,
+}
+
+/// How long past the signal an answer still counts.
+pub(crate) type Grace = Option<Given<Time>>;
+
+/// How long one call may take.
+pub(crate) enum Limit {
+    Ms(TokenStream),
+    Secs(TokenStream),
+    Time(Time),
+}
+
+impl Door {
+    pub(crate) fn new(args: &Args, item: &Item) -> Self {
+        let default = || quote_spanned!(Span::mixed_site()=> ::timeout_runtime);
+        let runtime = args.runtime.given();
+        let runtime = runtime.map_or_else(default, |path| path.value.to_token_stream());
+        let default = || Ident::new("cancel_token", Span::mixed_site());
+        let token = args.token.given();
+        let token = token.map_or_else(default, |name| name.value.clone());
+        let uses = item.token_uses(&token);
+        Self {
+            runtime,
+            token,
+            uses,
+        }
+    }
+}
+
+impl Run {
+    /// Whether the operation moves away from its caller, and must own all it works on.
+    pub(crate) fn moves_away(&self) -> bool {
+        !matches!(self, Self::SyncInline(_) | Self::AsyncInline(_))
+    }
+
+    /// Whether the operation runs on past its limit without hearing of it.
+    pub(crate) fn keeps_running(&self) -> bool {
+        matches!(
+            self,
+            Self::SyncWorker(Signal::Never)
+                | Self::AsyncTask(Signal::Never)
+                | Self::AsyncWorker(Signal::Never)
+        )
+    }
+
+    /// How long past the signal an answer still counts, if any grace is given.
+    pub(crate) fn grace(&self) -> Option<&Given<Time>> {
+        match self {
+            Self::SyncInline(grace) | Self::AsyncInline(grace) => grace.as_ref(),
+            Self::SyncWorker(signal) | Self::AsyncTask(signal) | Self::AsyncWorker(signal) => {
+                match signal {
+                    Signal::Fire(grace) => grace.as_ref(),
+                    Signal::Never => None,
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// Checks everything; `None` if there is any mistake, be it found here or before.
+    pub(crate) fn new(
+        args: Args,
+        item: &'a Item,
+        door: &'a Door,
+        errors: &mut Errors,
+    ) -> Option<Self> {
+        let sig = &item.sig;
+        let params = Param::all(sig, &door.token);
+        check_signature(sig, errors);
+        let run = run(&args.run, &args.cancel, args.grace, sig, errors);
+        if let Some(run) = run.as_ref().filter(|run| run.moves_away()) {
+            check_unsafe(sig, errors);
+            check_borrows(&params, run, errors);
+        }
+        let limit = limit(args.ms, args.secs, args.limit, args.garbled, errors);
+        let plan = Self {
+            item,
+            door,
+            params,
+            run: run?,
+            name: args.name.take().map(|name| name.value),
+            limit: limit?,
+            max_abandoned: args.max_abandoned.take(),
+            fallback: args.fallback.take(),
+        };
+        errors.is_empty().then_some(plan)
+    }
+
+    /// The return type, if one is written.
+    pub(crate) fn output(&self) -> Option<&Type> {
+        output(&self.item.sig)
+    }
+}
+
+fn output(sig: &Signature) -> Option<&Type> {
+    match &sig.output {
+        ReturnType::Default => None,
+        ReturnType::Type(_, ty) => Some(ty),
+    }
+}
+
+/// The functions that cannot be wrapped, wherever they run.
+fn check_signature(sig: &Signature, errors: &mut Errors) {
+    if let Some(constness) = &sig.constness {
+        errors.add(constness, "a `const fn` cannot be timed out; drop `const`");
+    }
+    if let Some(abi) = &sig.abi {
+        errors.add(
+            abi,
+            "an `extern fn` cannot be timed out; let it call a plain function that is",
+        );
+    }
+    if let Some(variadic) = &sig.variadic {
+        errors.add(
+            variadic,
+            "a variadic function cannot be timed out; take a slice",
+        );
+    }
+    if let Some(never) = output(sig).filter(|ty| matches!(types::visible(ty), Type::Never(_))) {
+        errors.add(
+            never,
+            "a function that never returns cannot be timed out; return `Result<Infallible, E>`",
+        );
+    }
+}
+
+/// Where the operation runs and how it ends; `None` after a mistake.
+fn run(
+    run: &Slot<Place>,
+    cancel: &Slot<bool>,
+    grace: Slot<Time>,
+    sig: &Signature,
+    errors: &mut Errors,
+) -> Option<Run> {
+    let is_async = sig.asyncness.is_some();
+    let cancels = cancel.given().is_none_or(|cancel| cancel.value);
+    let place = match run.given() {
+        Some(run) => run.value,
+        None if !is_async => Place::Worker,
+        None if cancels => Place::Inline,
+        None => Place::Task,
+    };
+    let refused = run.is_refused() || cancel.is_refused();
+    let grace = grace.take();
+    if let (false, Some(grace)) = (cancels, &grace) {
+        errors.add(
+            &grace.word,
+            "`grace` follows the signal that `cancel = false` holds back; drop one of them",
+        );
+    }
+    let signal = if cancels {
+        Signal::Fire(grace)
+    } else {
+        Signal::Never
+    };
+    let run = match (place, is_async, signal) {
+        (Place::Worker, false, signal) => Run::SyncWorker(signal),
+        (Place::Worker, true, signal) => Run::AsyncWorker(signal),
+        (Place::Task, true, signal) => Run::AsyncTask(signal),
+        (Place::Inline, false, Signal::Fire(grace)) => Run::SyncInline(grace),
+        (Place::Inline, true, Signal::Fire(grace)) => Run::AsyncInline(grace),
+        (Place::Task, false, _) => {
+            errors.add(
+                run.typed(),
+                "`run = \"task\"` takes an `async fn`; use `\"worker\"` or `\"inline\"`",
+            );
+            return None;
+        }
+        (Place::Inline, _, Signal::Never) => {
+            let message = "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them";
+            errors.add(cancel.typed(), message);
+            return None;
+        }
+    };
+    (!refused).then_some(run)
+}
+
+/// The one option that sets the limit; `None` after a mistake.
+fn limit(
+    ms: Slot<TokenStream>,
+    secs: Slot<TokenStream>,
+    time: Slot<Time>,
+    garbled: bool,
+    errors: &mut Errors,
+) -> Option<Given<Limit>> {
+    if ms.is_absent() && secs.is_absent() && time.is_absent() && !garbled {
+        errors.push(syn::Error::new(
+            Span::call_site(),
+            "one of `ms`, `secs`, `limit` is missing",
+        ));
+    }
+    let given = [
+        ms.take().map(|ms| ms.map(Limit::Ms)),
+        secs.take().map(|secs| secs.map(Limit::Secs)),
+        time.take().map(|time| time.map(Limit::Time)),
+    ];
+    let mut given: Vec<_> = given.into_iter().flatten().collect();
+    given.sort_by_key(|option| option.place);
+    let mut given = given.into_iter();
+    let first = given.next()?;
+    for second in given {
+        let (first, second) = (&first.word, &second.word);
+        errors.add(
+            second,
+            format_args!("`{first}` and `{second}` both set the limit; drop one of them"),
+        );
+    }
+    Some(first)
+}
+
+/// The contract of an `unsafe fn` ends with the call, which an operation elsewhere can outlive.
+fn check_unsafe(sig: &Signature, errors: &mut Errors) {
+    if let Safety::Unsafe(token) = &sig.safety {
+        errors.add(
+            token,
+            "an `unsafe fn` can only run inline; set `run = \"inline\"`",
+        );
+    }
+}
+
+/// An operation elsewhere owns all it works on. Parameters with conditions may not be there, and are left to rustc.
+fn check_borrows(params: &[Param], run: &Run, errors: &mut Errors) {
+    let (place, signal) = match run {
+        Run::SyncWorker(signal) | Run::AsyncWorker(signal) => ("on a worker", signal),
+        Run::AsyncTask(signal) => ("as a task", signal),
+        Run::SyncInline(_) | Run::AsyncInline(_) => return,
+    };
+    let inline = if matches!(signal, Signal::Fire(_)) {
+        ", or set `run = \"inline\"`"
+    } else {
+        ""
+    };
+    for param in params.iter().filter(|param| param.conditions.is_empty()) {
+        if let Some(borrow) = param.first_borrow() {
+            let owned = param.owned_form();
+            errors.add(borrow, format_args!("an operation that runs {place} cannot borrow from its caller; take {owned}{inline}"));
+        }
+    }
+}

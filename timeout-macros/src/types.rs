@@ -1,0 +1,243 @@
+//! Questions that only the syntax of a type can answer.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
+use syn::{
+    BoundLifetimes, Expr, GenericParam, Lifetime, ParenthesizedGenericArguments, TraitBound,
+};
+use syn::{Token, Type, TypeFnPtr, TypeInfer, TypeReference};
+
+/// The first borrow that shows in `ty`: a reference or a lifetime, other than `'static`.
+///
+/// What function types take and give, as in `fn(&str)` or `impl Fn(&str)`, is not held by them, and no borrow.
+pub(crate) fn first_borrow(ty: &Type) -> Option<TokenStream> {
+    let mut search = Borrows {
+        found: None,
+        functions: 0,
+        bound: Vec::new(),
+    };
+    search.visit_type(ty);
+    search.found
+}
+
+struct Borrows {
+    found: Option<TokenStream>,
+    /// How many function types are around the part at hand.
+    functions: usize,
+    /// The lifetimes that a `for<…>` around the part at hand declares.
+    bound: Vec<Lifetime>,
+}
+
+impl Borrows {
+    fn note(&mut self, part: &impl ToTokens) {
+        self.found.get_or_insert_with(|| part.to_token_stream());
+    }
+
+    fn holds(&self, lifetime: &Lifetime) -> bool {
+        let elided_in_function = lifetime.ident == "_" && self.functions > 0;
+        lifetime.ident != "static" && !elided_in_function && !self.bound.contains(lifetime)
+    }
+
+    fn within(&mut self, lifetimes: Option<&BoundLifetimes>, visit: impl FnOnce(&mut Self)) {
+        let outer = self.bound.len();
+        for parameter in lifetimes.iter().flat_map(|bound| &bound.lifetimes) {
+            if let GenericParam::Lifetime(parameter) = parameter {
+                self.bound.push(parameter.lifetime.clone());
+            }
+        }
+        visit(self);
+        self.bound.truncate(outer);
+    }
+}
+
+impl Visit<'_> for Borrows {
+    fn visit_type_reference(&mut self, reference: &TypeReference) {
+        let holds = match &reference.lifetime {
+            Some(lifetime) => self.holds(lifetime),
+            None => self.functions == 0,
+        };
+        if holds {
+            self.note(reference);
+        }
+        self.visit_type(&reference.elem);
+    }
+
+    fn visit_lifetime(&mut self, lifetime: &Lifetime) {
+        if self.holds(lifetime) {
+            self.note(lifetime);
+        }
+    }
+
+    fn visit_type_fn_ptr(&mut self, function: &TypeFnPtr) {
+        self.functions += 1;
+        self.within(function.lifetimes.as_ref(), |search| {
+            for input in &function.inputs {
+                search.visit_type(&input.ty);
+            }
+            search.visit_return_type(&function.output);
+        });
+        self.functions -= 1;
+    }
+
+    fn visit_parenthesized_generic_arguments(&mut self, arguments: &ParenthesizedGenericArguments) {
+        self.functions += 1;
+        visit::visit_parenthesized_generic_arguments(self, arguments);
+        self.functions -= 1;
+    }
+
+    fn visit_trait_bound(&mut self, bound: &TraitBound) {
+        self.within(bound.lifetimes.as_ref(), |search| {
+            search.visit_path(&bound.path);
+        });
+    }
+
+    // The length of an array holds nothing.
+    fn visit_expr(&mut self, _: &Expr) {}
+}
+
+/// What could be taken by value in place of the borrow `ty`, as a phrase.
+pub(crate) fn owned_form(ty: &Type) -> String {
+    let Type::Reference(TypeReference {
+        elem, mutability, ..
+    }) = visible(ty)
+    else {
+        return "an owned value".to_owned();
+    };
+    match visible(elem) {
+        Type::Path(path) if path.path.is_ident("str") => "`String`".to_owned(),
+        Type::Slice(slice) => format!("`Vec<{}>`", shown(&slice.elem)),
+        elem if first_borrow(elem).is_some() => "an owned value".to_owned(),
+        elem if mutability.is_some() => format!("`{}`", shown(elem)),
+        elem => format!("`Arc<{}>`", shown(elem)),
+    }
+}
+
+/// `ty` out of the invisible groups and parentheses around it.
+pub(crate) fn visible(mut ty: &Type) -> &Type {
+    loop {
+        ty = match ty {
+            Type::Group(group) => &group.elem,
+            Type::Paren(paren) => &paren.elem,
+            _ => return ty,
+        }
+    }
+}
+
+/// `ty` in print, without the blanks that tokens get around punctuation.
+fn shown(ty: &Type) -> String {
+    let printed = ty.to_token_stream().to_string();
+    [
+        (" < ", "<"),
+        (" >", ">"),
+        (" :: ", "::"),
+        (" ,", ","),
+        ("& ", "&"),
+        (" ;", ";"),
+    ]
+    .iter()
+    .fold(printed, |text, (spaced, tight)| text.replace(spaced, tight))
+}
+
+/// `ty` as it can be written inside the body, where `impl Trait` is `_`.
+pub(crate) fn inferred(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    Inferred.visit_type_mut(&mut ty);
+    ty
+}
+
+struct Inferred;
+
+impl VisitMut for Inferred {
+    fn visit_type_mut(&mut self, ty: &mut Type) {
+        if let Type::ImplTrait(hidden) = ty {
+            let underscore_token = Token![_](hidden.impl_token.span);
+            *ty = Type::Infer(TypeInfer {
+                attrs: Vec::new(),
+                underscore_token,
+            });
+        } else {
+            visit_mut::visit_type_mut(self, ty);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{first_borrow, inferred, owned_form};
+    use quote::ToTokens;
+
+    #[test]
+    fn borrows_show() {
+        for (ty, expected) in [
+            ("&str", "& str"),
+            ("Option<&'a mut [u8]>", "& 'a mut [u8]"),
+            ("&'static [&u8]", "& u8"),
+            ("Cow<'_, str>", "'_"),
+            ("Cow<'a, str>", "'a"),
+            ("Box<dyn Debug + 'a>", "'a"),
+            ("impl Into<String> + '_", "'_"),
+            ("fn(&'a str)", "& 'a str"),
+            ("(u8, impl Fn(&'a str))", "& 'a str"),
+            ("Pin<&mut Self>", "& mut Self"),
+        ] {
+            let ty = syn::parse_str(ty).expect(ty);
+            assert_eq!(
+                first_borrow(&ty).map(|found| found.to_string()).as_deref(),
+                Some(expected)
+            );
+        }
+    }
+
+    #[test]
+    fn owned_types_show_no_borrow() {
+        for ty in [
+            "String",
+            "&'static str",
+            "Cow<'static, str>",
+            "Box<dyn Debug + 'static>",
+            "fn(&str, Cow<'_, str>) -> &u8",
+            "for<'a> fn(&'a str) -> &'a u8",
+            "Arc<dyn for<'a> Fn(&'a str, &u8) -> Cow<'a, str>>",
+            "impl Fn(&str) -> Option<&str> + Send",
+            "[u8; { 'a: loop { break 'a 4 } }]",
+        ] {
+            let ty = syn::parse_str(ty).expect(ty);
+            assert_eq!(
+                first_borrow(&ty).map(|found| found.to_string()),
+                None,
+                "{ty:?}",
+                ty = ty.to_token_stream()
+            );
+        }
+    }
+
+    #[test]
+    fn a_borrow_has_an_owned_form() {
+        for (ty, expected) in [
+            ("&str", "`String`"),
+            ("&[Vec<u8>]", "`Vec<Vec<u8>>`"),
+            (
+                "&mut HashMap<String, [u8; 4]>",
+                "`HashMap<String, [u8; 4]>`",
+            ),
+            ("&'a (dyn io::Read + Send)", "`Arc<dyn io::Read + Send>`"),
+            ("Option<&str>", "an owned value"),
+            ("&Cow<'_, str>", "an owned value"),
+        ] {
+            let ty = syn::parse_str(ty).expect(ty);
+            assert_eq!(owned_form(&ty), expected);
+        }
+    }
+
+    #[test]
+    fn hidden_types_are_inferred() {
+        let ty = syn::parse_str("Result<(impl Debug, Box<impl Iterator<Item = impl Copy>>), E>")
+            .expect("a type");
+        assert_eq!(
+            inferred(&ty).to_token_stream().to_string(),
+            "Result < (_ , Box < _ >) , E >"
+        );
+    }
+}

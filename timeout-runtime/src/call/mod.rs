@@ -1,0 +1,39 @@
+//! One call: from what was asked of it to its verdict.
+//!
+//! ```text
+//! ask ──► terms ──► worker, task: a record, its operation elsewhere; the caller waits (remote)
+//!                   inline:       the operation where the caller is
+//!              both ──► sides: look, leave, announce │ assess, answer, stop ──► verdict, event, error
+//! ```
+
+mod alarm;
+pub(crate) mod ask;
+mod carried;
+pub(crate) mod inline;
+mod record;
+mod remote;
+pub(crate) mod rim;
+pub(crate) mod sides;
+#[cfg(feature = "tokio")]
+pub(crate) mod task;
+mod terms;
+mod verdict;
+pub(crate) mod worker;
+
+use crate::token::CancelToken;
+
+/// What an operation takes: its token, or nothing, and then no token is made for its sake.
+pub trait TokenParam: Sized {
+    /// The parameter; `token` makes the token.
+    fn of(token: impl FnOnce() -> CancelToken) -> Self;
+}
+
+impl TokenParam for () {
+    fn of(_: impl FnOnce() -> CancelToken) -> Self {}
+}
+
+impl TokenParam for CancelToken {
+    fn of(token: impl FnOnce() -> CancelToken) -> Self {
+        token()
+    }
+}

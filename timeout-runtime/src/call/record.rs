@@ -1,0 +1,165 @@
+//! The record of a call whose operation runs apart from its caller: one allocation for the token, both sides, and the value.
+
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use crate::context::Frame;
+use crate::sync::lock;
+use crate::token::node::{Node, NodeRef, Spec, Watch};
+use crate::unwind;
+
+use super::carried::Carried;
+use super::sides::{Classify, Ended, Report, Shared};
+use super::terms::Opening;
+use super::verdict::Phase;
+
+/// An operation that has not run yet, and what it takes along.
+pub(crate) struct Operation<F> {
+    pub(crate) op: F,
+    /// Its call's frame, still without the token.
+    pub(crate) frame: Frame,
+    pub(crate) carried: Carried,
+}
+
+/// The operation before it runs, and its answer once it is there for the caller.
+enum Stage<F, R> {
+    Ready(Operation<F>),
+    Empty,
+    Answered(Ended<R>, Report),
+}
+
+/// What a call's token node carries.
+pub(crate) struct Cargo<F, R> {
+    shared: Shared,
+    classify: Classify<R>,
+    stage: Mutex<Stage<F, R>>,
+}
+
+/// A call, which is its own token.
+pub(crate) type Record<F, R> = Node<Cargo<F, R>>;
+
+/// Who fires the token at its deadline.
+pub(crate) enum Caller {
+    /// A parked thread: it does so itself.
+    Parked(Waker),
+    /// A future: the timer does, however busy its executor is.
+    Polled,
+}
+
+impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
+    /// A call whose operation is queued.
+    pub(crate) fn open(
+        opening: Opening,
+        caller: Caller,
+        classify: Classify<R>,
+        op: F,
+    ) -> Arc<Self> {
+        let Opening {
+            terms,
+            frame,
+            parents,
+        } = opening;
+        let (watch, owner) = match caller {
+            Caller::Parked(waker) if terms.fires => (Watch::Watched, Some(waker)),
+            Caller::Parked(waker) => (Watch::Clocked, Some(waker)),
+            Caller::Polled => (Watch::Clocked, None),
+        };
+        let spec = Spec {
+            origin: frame.origin,
+            deadline: frame.deadline,
+            cause: frame.cause,
+            watch,
+            is_call: true,
+            owner,
+        };
+        let operation = Operation {
+            op,
+            frame,
+            carried: Carried::capture(),
+        };
+        let cargo = Cargo {
+            shared: Shared::new(terms),
+            classify,
+            stage: Mutex::new(Stage::Ready(operation)),
+        };
+        let record = Self::new(spec, &parents, cargo);
+        let token: NodeRef = record.clone();
+        token.attend();
+        record
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.cargo.shared
+    }
+
+    /// The call's token.
+    pub(crate) fn token(&self) -> &Node {
+        self
+    }
+
+    /// The operation, for who runs it or withdraws it.
+    pub(crate) fn take_operation(&self) -> Option<Operation<F>> {
+        let mut stage = lock(&self.cargo.stage);
+        match std::mem::replace(&mut *stage, Stage::Empty) {
+            Stage::Ready(operation) => Some(operation),
+            other => {
+                *stage = other;
+                None
+            }
+        }
+    }
+
+    /// The answer, for the caller who has found it published, or for the operation if publishing failed.
+    pub(crate) fn take_answer(&self) -> Option<(Ended<R>, Report)> {
+        let mut stage = lock(&self.cargo.stage);
+        match std::mem::replace(&mut *stage, Stage::Empty) {
+            Stage::Answered(ended, report) => Some((ended, report)),
+            other => {
+                *stage = other;
+                None
+            }
+        }
+    }
+
+    /// The operation has ended. Its answer goes to the caller if it counts and the caller is there; else its value is dropped
+    /// here and reported. `free` is called once whoever ran it has nothing more to do, before the caller is woken.
+    pub(crate) fn conclude(&self, ended: Ended<R>, free: impl FnOnce()) {
+        let shared = self.shared();
+        let (ended, report) = shared.assess(ended, self.cargo.classify);
+        let refused = if shared.stands(&report, Some(self.token())) {
+            *lock(&self.cargo.stage) = Stage::Answered(ended, report);
+            if shared.verdict.answer() {
+                None
+            } else {
+                self.take_answer()
+            }
+        } else {
+            Some((ended, report))
+        };
+        if let Some((ended, report)) = refused {
+            match ended {
+                Ok(value) => unwind::dispose(value),
+                Err(payload) => unwind::dispose(payload),
+            }
+            shared.stop(report);
+        }
+        free();
+        self.wake_owner();
+    }
+
+    /// The operation was destroyed before it had ended. A caller who waits gets `Cancelled`; one who has gone is told late.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn destroyed(&self) {
+        self.shared().destroyed();
+        self.wake_owner();
+    }
+
+    /// The caller gives up; an operation that nobody has taken is withdrawn and dropped.
+    pub(crate) fn leave(&self) -> Phase {
+        let phase = self.shared().verdict.leave();
+        if phase == Phase::Queued {
+            unwind::dispose(self.take_operation());
+        }
+        phase
+    }
+}

@@ -1,0 +1,143 @@
+//! Operations as tasks of the caller's Tokio runtime.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use tokio::runtime::Handle;
+
+use crate::context::{self, Frame};
+use crate::deadline::Clock;
+use crate::error::{Cause, TimeoutError};
+use crate::token::CancelToken;
+use crate::unwind;
+
+use super::TokenParam;
+use super::ask::Ask;
+use super::record::{Caller, Operation, Record};
+use super::remote::{Launched, RemoteCall};
+use super::sides::{Classify, Ended};
+use super::terms;
+
+/// Spawns the future of `op` on the runtime around the call.
+pub(crate) fn async_task<R, A, F, Fut>(
+    ask: Ask,
+    classify: Classify<R>,
+    op: F,
+) -> impl Future<Output = Result<R, TimeoutError>> + Send
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut + Send + 'static,
+    Fut: Future<Output = R> + Send + 'static,
+    R: Send + 'static,
+{
+    RemoteCall::new(move || {
+        let opening = terms::open(ask, Clock::Tokio)?;
+        let Ok(runtime) = Handle::try_current() else {
+            return Err(opening.terms.not_started(Cause::NoRuntime, None));
+        };
+        let op = move |token| op(A::of(|| token));
+        let record = Record::open(opening, Caller::Polled, classify, op);
+        runtime.spawn(OnTask {
+            record: Some(record.clone()),
+            frame: None,
+            muted: Vec::new(),
+            future: None,
+        });
+        Ok(Launched::new(record, None))
+    })
+}
+
+pin_project! {
+    /// The operation's side: it starts at the first poll, and ends with its future, or unfinished where it is dropped.
+    struct OnTask<F, R, Fut>
+    where
+        F: Send,
+        F: 'static,
+        R: Send,
+        R: 'static,
+    {
+        // Until the operation has ended.
+        record: Option<Arc<Record<F, R>>>,
+        frame: Option<Frame>,
+        muted: Vec<u64>,
+        #[pin]
+        future: Option<Fut>,
+    }
+
+    impl<F, R, Fut> PinnedDrop for OnTask<F, R, Fut>
+    where
+        F: Send,
+        F: 'static,
+        R: Send,
+        R: 'static,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            if let Some(record) = this.record.take() {
+                record.token().fire(Cause::Cancelled, None);
+                {
+                    let _inside = context::enter(this.frame);
+                    unwind::contain(|| this.future.set(None));
+                }
+                record.destroyed();
+            }
+        }
+    }
+}
+
+impl<F, R, Fut> Future for OnTask<F, R, Fut>
+where
+    F: FnOnce(CancelToken) -> Fut + Send + 'static,
+    Fut: Future<Output = R>,
+    R: Send + 'static,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let Some(record) = this.record else {
+            return Poll::Ready(());
+        };
+        let mut start = None;
+        if this.future.is_none() {
+            if !record.shared().start_on(None) {
+                *this.record = None;
+                return Poll::Ready(());
+            }
+            if let Some(Operation { op, frame, carried }) = record.take_operation() {
+                let token = CancelToken(record.clone());
+                *this.frame = Some(frame.with_token(token.clone()));
+                *this.muted = carried.into_muted();
+                start = Some(move || op(token));
+            }
+        }
+        let ended: Poll<Ended<R>> = context::mute(this.muted, || {
+            let _inside = context::enter(this.frame);
+            let polled = unwind::catch(|| {
+                if let Some(start) = start {
+                    this.future.set(Some(start()));
+                }
+                match this.future.as_mut().as_pin_mut() {
+                    Some(future) => future.poll(context),
+                    None => Poll::Pending,
+                }
+            });
+            let ended = match polled {
+                Ok(Poll::Pending) => return Poll::Pending,
+                Ok(Poll::Ready(value)) => Ok(value),
+                Err(payload) => Err(payload),
+            };
+            unwind::contain(|| this.future.set(None));
+            Poll::Ready(ended)
+        });
+        ended.map(|ended| {
+            if let Some(record) = this.record.take() {
+                *this.frame = None;
+                record.conclude(ended, || {});
+            }
+        })
+    }
+}

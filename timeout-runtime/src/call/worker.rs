@@ -1,0 +1,99 @@
+//! Operations on worker threads.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::deadline::Clock;
+use crate::error::{Cause, TimeoutError};
+use crate::event::WorkerName;
+use crate::token::CancelToken;
+use crate::workers::{self, Job, Place};
+use crate::{context, parking, unwind};
+
+use super::TokenParam;
+use super::ask::Ask;
+use super::record::{Caller, Operation, Record};
+use super::remote::{Launched, RemoteCall};
+use super::sides::Classify;
+use super::terms;
+
+impl<F, R> Job for Record<F, R>
+where
+    F: FnOnce(CancelToken) -> R + Send + 'static,
+    R: Send + 'static,
+{
+    fn run(self: Arc<Self>, worker: WorkerName, free: &mut dyn FnMut()) {
+        if !self.shared().start_on(Some(worker)) {
+            return;
+        }
+        let Some(Operation { op, frame, carried }) = self.take_operation() else {
+            return;
+        };
+        let token = CancelToken(self.clone());
+        let mut frame = Some(frame.with_token(token.clone()));
+        let ended = carried.within(|| {
+            let _inside = context::enter(&mut frame);
+            unwind::catch(|| op(token))
+        });
+        drop(frame);
+        self.conclude(ended, free);
+    }
+}
+
+/// Hands the operation to a worker.
+fn launch<R, F>(
+    ask: Ask,
+    caller: Caller,
+    classify: Classify<R>,
+    op: F,
+) -> Result<Launched<R>, TimeoutError>
+where
+    F: FnOnce(CancelToken) -> R + Send + 'static,
+    R: Send + 'static,
+{
+    let record = Record::open(terms::open(ask, Clock::Real)?, caller, classify, op);
+    let Ok(place) = workers::submit(record.clone()) else {
+        record.leave();
+        return Err(record.shared().terms.not_started(Cause::NoWorker, None));
+    };
+    let ticket = match place {
+        Place::Handed => None,
+        Place::Queued(ticket) => Some(ticket),
+    };
+    Ok(Launched::new(record, ticket))
+}
+
+/// Runs `op` on a worker while the calling thread is parked.
+pub(crate) fn sync_worker<R, A, F>(
+    ask: Ask,
+    classify: Classify<R>,
+    op: F,
+) -> Result<R, TimeoutError>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> R + Send + 'static,
+    R: Send + 'static,
+{
+    let waker: Waker = parking::waker();
+    let op = move |token| op(A::of(|| token));
+    launch(ask, Caller::Parked(waker.clone()), classify, op)?.park(&waker)
+}
+
+/// Builds and polls the future of `op` on a worker.
+pub(crate) fn async_worker<R, A, F, Fut>(
+    ask: Ask,
+    classify: Classify<R>,
+    op: F,
+) -> impl Future<Output = Result<R, TimeoutError>> + Send
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut + Send + 'static,
+    Fut: Future<Output = R>,
+    R: Send + 'static,
+{
+    RemoteCall::new(move || {
+        let op = move |token| parking::block_on(op(A::of(|| token)));
+        launch(ask, Caller::Polled, classify, op)
+    })
+}

@@ -1,0 +1,280 @@
+//! [`TimeoutError`]: why a call got no answer.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::outcome::CallStatus;
+
+/// The reason a canceller gave, shared by all who hear of it.
+pub(crate) type Reason = Arc<dyn Error + Send + Sync>;
+
+/// Why a call got no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The call's own limit passed first.
+    TimedOut,
+    /// A deadline that the call did not set passed first: an inherited or a shared one.
+    DeadlineExceeded,
+    /// A token was cancelled first, or the caller went away.
+    Cancelled,
+    /// There was no worker to run the operation.
+    NoWorker,
+    /// The operation was to run as a task, and there was no Tokio runtime.
+    NoRuntime,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TimedOut => "its limit had passed",
+            Self::DeadlineExceeded => "its caller's deadline had passed",
+            Self::Cancelled => "its caller was cancelled",
+            Self::NoWorker => "there was no worker",
+            Self::NoRuntime => "there was no Tokio runtime",
+        })
+    }
+}
+
+impl Cause {
+    /// The cause as it reads inside another call: what was a limit there is a deadline here.
+    pub(crate) fn entering(self) -> Self {
+        match self {
+            Self::TimedOut => Self::DeadlineExceeded,
+            other => other,
+        }
+    }
+}
+
+/// A call that got no answer: which call, why, and after how long.
+///
+/// It converts into [`io::Error`], of kind [`TimedOut`](io::ErrorKind::TimedOut) where time ran out and
+/// [`Other`](io::ErrorKind::Other) otherwise.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::{Timeout, TimeoutError};
+///
+/// let nap = Timeout::new("nap", Duration::from_millis(10))?;
+/// let error = nap
+///     .call(|token| token.sleep(Duration::from_secs(60)))
+///     .unwrap_err();
+/// assert_eq!(error.name(), "nap");
+/// assert!(error.is_timed_out());
+/// # Ok::<(), timeout_runtime::InvalidLimit>(())
+/// ```
+#[derive(Clone)]
+pub struct TimeoutError {
+    name: &'static str,
+    limit: Option<Duration>,
+    reason: Option<Reason>,
+    elapsed_nanos: u64,
+    cause: Cause,
+    started: bool,
+}
+
+const _: () = assert!(size_of::<TimeoutError>() <= 64);
+
+impl TimeoutError {
+    pub(crate) fn new(
+        name: &'static str,
+        cause: Cause,
+        limit: Option<Duration>,
+        elapsed: Duration,
+        started: bool,
+        reason: Option<Reason>,
+    ) -> Self {
+        Self {
+            name,
+            limit,
+            reason,
+            elapsed_nanos: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+            cause,
+            started,
+        }
+    }
+
+    /// The name of the call, as the attribute or [`Timeout::new`](crate::Timeout::new) was given it. A token that belongs to no
+    /// call is named `token`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Why there is no answer.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// The call's own limit, if it had one.
+    #[must_use]
+    pub fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    /// How long the call had been under way. Zero for a token that belongs to no call. Saturates at about 584 years.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.elapsed_nanos)
+    }
+
+    /// Whether the operation had been started.
+    #[must_use]
+    pub fn was_started(&self) -> bool {
+        self.started
+    }
+
+    /// Whether the call's own limit was the cause.
+    #[must_use]
+    pub fn is_timed_out(&self) -> bool {
+        self.cause == Cause::TimedOut
+    }
+
+    /// Whether an inherited or shared deadline was the cause.
+    #[must_use]
+    pub fn is_deadline_exceeded(&self) -> bool {
+        self.cause == Cause::DeadlineExceeded
+    }
+
+    /// Whether a cancellation was the cause.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cause == Cause::Cancelled
+    }
+
+    /// The status of a call that ended with this error.
+    #[must_use]
+    pub fn status(&self) -> CallStatus {
+        match self.cause {
+            _ if !self.started => CallStatus::NotStarted,
+            Cause::TimedOut => CallStatus::TimedOut,
+            Cause::DeadlineExceeded => CallStatus::DeadlineExceeded,
+            Cause::Cancelled => CallStatus::UpstreamCancelled,
+            Cause::NoWorker | Cause::NoRuntime => CallStatus::NotStarted,
+        }
+    }
+}
+
+/// A duration for people: three digits of its largest unit are enough.
+pub(crate) struct Rounded(pub(crate) Duration);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(duration) = *self;
+        let digits = match duration.as_nanos() {
+            1_000_000..100_000_000 => 1,
+            1_000_000_000.. => 2,
+            _ => 0,
+        };
+        if duration.subsec_nanos() == 0 && duration.as_secs() > 0 {
+            write!(f, "{}s", duration.as_secs())
+        } else {
+            write!(f, "{duration:.digits$?}")
+        }
+    }
+}
+
+impl fmt::Display for TimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name;
+        let elapsed = Rounded(self.elapsed());
+        match (self.started, self.cause) {
+            (true, Cause::TimedOut) => write!(f, "`{name}` timed out after {elapsed}")?,
+            (true, Cause::DeadlineExceeded) => {
+                write!(f, "`{name}` ran past its caller's deadline after {elapsed}")?;
+            }
+            (true, Cause::Cancelled) => write!(f, "`{name}` was cancelled after {elapsed}")?,
+            (false, Cause::TimedOut) => {
+                write!(
+                    f,
+                    "`{name}` was not started: its limit passed after {elapsed}"
+                )?;
+            }
+            (false, Cause::DeadlineExceeded) => {
+                write!(
+                    f,
+                    "`{name}` was not started: its caller's deadline had passed; cleanup that must still run is called \
+                     outside that deadline"
+                )?;
+            }
+            (false, Cause::Cancelled) => {
+                write!(
+                    f,
+                    "`{name}` was not started: its caller was cancelled; cleanup that must still run is called outside \
+                     that cancellation"
+                )?;
+            }
+            (_, Cause::NoWorker) => {
+                write!(
+                    f,
+                    "`{name}` was not started: no worker could be had within {elapsed}; raise the worker cap or \
+                     `max_abandoned`, or let operations observe their tokens"
+                )?;
+            }
+            (_, Cause::NoRuntime) => {
+                write!(
+                    f,
+                    "`{name}` was not started: `run = \"task\"` needs a Tokio runtime around the call"
+                )?;
+            }
+        }
+        match self.limit {
+            Some(limit) if self.cause == Cause::TimedOut => {
+                write!(f, " (limit {limit:?})")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for TimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimeoutError")
+            .field("name", &self.name)
+            .field("cause", &self.cause)
+            .field("limit", &self.limit)
+            .field("elapsed", &self.elapsed())
+            .field("started", &self.started)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Error for TimeoutError {
+    /// The reason given to [`CancelToken::cancel_with`](crate::CancelToken::cancel_with).
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.reason {
+            Some(reason) => Some(&**reason),
+            None => None,
+        }
+    }
+}
+
+impl From<TimeoutError> for io::Error {
+    fn from(error: TimeoutError) -> Self {
+        let kind = match error.cause {
+            Cause::TimedOut | Cause::DeadlineExceeded => io::ErrorKind::TimedOut,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// A limit of zero, which no call could keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the limit of `{name}` is zero; it must be longer")]
+pub struct InvalidLimit {
+    pub(crate) name: &'static str,
+}
+
+impl InvalidLimit {
+    /// The name of the policy that was to be made.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}

@@ -1,0 +1,137 @@
+//! Listeners: who hears of events, and the one way in which they are told.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::sync::lock;
+use crate::{context, unwind};
+
+use super::Event;
+
+/// Who listens.
+pub(crate) type Listen = dyn Fn(&Event<'_>) + Send + Sync;
+
+#[derive(Clone)]
+struct Entry {
+    id: u64,
+    listen: Arc<Listen>,
+}
+
+/// The listeners in the order they came; replaced as a whole, so that an event is told without the lock.
+static LISTENERS: Mutex<Option<Arc<[Entry]>>> = Mutex::new(None);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Has `listen` called for each event of this process, on the thread that ends the call.
+///
+/// A listener runs outside any call. It may block, which holds up only the call it is told of, register and remove listeners, and
+/// make calls of its own; it is skipped for the events that it causes itself. A panic ends in the listener.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use timeout_runtime::{EventKind, TimeoutError, add_listener, timeout};
+///
+/// let seen = Arc::new(Mutex::new(Vec::new()));
+/// let sink = Arc::clone(&seen);
+/// let _listener = add_listener(move |event| {
+///     sink.lock().unwrap().push(event.clone().into_owned());
+/// });
+///
+/// #[timeout(name = "quick", secs = 5)]
+/// fn quick() -> Result<u32, TimeoutError> {
+///     Ok(7)
+/// }
+///
+/// quick()?;
+/// assert_eq!(seen.lock().unwrap()[0].kind, EventKind::Succeeded);
+/// # Ok::<(), TimeoutError>(())
+/// ```
+pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> ListenerHandle {
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let entry = Entry {
+        id,
+        listen: Arc::new(listen),
+    };
+    change(|entries| entries.push(entry));
+    ListenerHandle { id: Some(id) }
+}
+
+/// Replaces the list; the old one, and with it perhaps a listener, is dropped outside the lock.
+fn change(edit: impl FnOnce(&mut Vec<Entry>)) {
+    let mut listeners = lock(&LISTENERS);
+    let mut entries = listeners.as_deref().unwrap_or_default().to_vec();
+    edit(&mut entries);
+    COUNT.store(entries.len(), Ordering::Relaxed);
+    let old = listeners.replace(entries.into());
+    drop(listeners);
+    unwind::dispose(old);
+}
+
+/// A listener in place; made by [`add_listener`]. Dropping it removes the listener; one that is being called finishes.
+#[must_use = "dropping the handle removes the listener; `forget()` keeps it"]
+pub struct ListenerHandle {
+    id: Option<u64>,
+}
+
+impl ListenerHandle {
+    /// Keeps the listener for as long as the process runs.
+    pub fn forget(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for ListenerHandle {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            change(|entries| entries.retain(|entry| entry.id != id));
+        }
+    }
+}
+
+impl fmt::Debug for ListenerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListenerHandle").finish_non_exhaustive()
+    }
+}
+
+/// A policy's own listener.
+#[derive(Clone)]
+pub(crate) struct Own {
+    id: u64,
+    listen: Arc<Listen>,
+}
+
+impl Own {
+    pub(crate) fn new(listen: Arc<Listen>) -> Self {
+        Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            listen,
+        }
+    }
+}
+
+/// Whether anybody would hear of an event. One relaxed load where nobody listens.
+pub(crate) fn is_heard(own: Option<&Own>) -> bool {
+    own.is_some() || COUNT.load(Ordering::Relaxed) != 0
+}
+
+/// Tells `event` to the policy's own listener and to all registered ones.
+pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
+    let listeners = lock(&LISTENERS).clone();
+    context::outside(|| {
+        if let Some(Own { id, listen }) = own {
+            call(*id, &**listen, event);
+        }
+        for Entry { id, listen } in listeners.as_deref().unwrap_or_default() {
+            call(*id, &**listen, event);
+        }
+    });
+    unwind::dispose(listeners);
+}
+
+fn call(id: u64, listen: &Listen, event: &Event<'_>) {
+    if !context::is_muted(id) {
+        context::mute(&[id], || unwind::contain(|| listen(event)));
+    }
+}

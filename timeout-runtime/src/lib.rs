@@ -1,0 +1,34 @@
+#![doc = include_str!("../../README.md")]
+#![forbid(unsafe_code)]
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+mod call;
+mod context;
+mod deadline;
+mod error;
+mod event;
+mod outcome;
+mod parking;
+mod returns;
+mod sync;
+mod timeout;
+mod timer;
+mod token;
+mod unwind;
+pub mod workers;
+
+pub use context::{CallContext, Scope};
+pub use deadline::Deadline;
+pub use error::{Cause, InvalidLimit, TimeoutError};
+pub use event::clock::TimestampClock;
+pub use event::listener::{ListenerHandle, add_listener};
+pub use event::{CallId, Event, EventKind, Failure, WorkerName};
+pub use outcome::{CallStatus, Outcome};
+pub use returns::{Ending, FromTimeout, panic_on_timeout};
+pub use timeout::Timeout;
+pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};
+
+#[cfg(feature = "macros")]
+pub use timeout_macros::timeout;

@@ -1,0 +1,82 @@
+//! Parked threads: a thread waits for the same [`Waker`]s as a task does.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use crate::sync::lock;
+
+/// The longest single park; a wait that is longer parks again.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    static WAKER: Waker = Arc::new(Unpark(thread::current())).into();
+}
+
+/// A waker that unparks the current thread.
+pub(crate) fn waker() -> Waker {
+    WAKER
+        .try_with(Clone::clone)
+        .unwrap_or_else(|_| Arc::new(Unpark(thread::current())).into())
+}
+
+/// Parks until woken, or until `until` by the system's clock. It may return early; the caller looks again.
+pub(crate) fn park_until(until: Option<Instant>) {
+    match until {
+        None => thread::park(),
+        Some(until) => {
+            let left = until.saturating_duration_since(Instant::now());
+            if !left.is_zero() {
+                thread::park_timeout(left.min(LONGEST));
+            }
+        }
+    }
+}
+
+/// Has the `place` inside `mutex` hold `waker`, or one that wakes the same; `false` if there is no such place any more.
+///
+/// Wakers are cloned and dropped outside the lock: both are somebody else's code.
+pub(crate) fn store<S>(
+    mutex: &Mutex<S>,
+    place: impl Fn(&mut S) -> Option<&mut Option<Waker>>,
+    waker: &Waker,
+) -> bool {
+    match place(&mut lock(mutex)) {
+        None => return false,
+        Some(Some(held)) if held.will_wake(waker) => return true,
+        Some(_) => {}
+    }
+    let fresh = waker.clone();
+    let mut state = lock(mutex);
+    let held = place(&mut state).map(|place| place.replace(fresh));
+    drop(state);
+    held.is_some()
+}
+
+/// Polls `future` to its end on this thread.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = waker();
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

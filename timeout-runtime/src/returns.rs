@@ -1,0 +1,134 @@
+//! [`FromTimeout`]: what a return type must be able to say for its function to be timed out.
+
+use std::fmt;
+
+use crate::error::TimeoutError;
+
+/// What a returned value means for its call.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Ending<'a> {
+    /// An answer: a success, if it came in time.
+    Answer,
+    /// An error: a failure, if it came before the signal.
+    Error(&'a dyn fmt::Debug),
+    /// No value: a success before the signal, like an error at or after it.
+    Nothing,
+}
+
+impl fmt::Debug for Ending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answer => f.write_str("Answer"),
+            Self::Error(error) => f.debug_tuple("Error").field(error).finish(),
+            Self::Nothing => f.write_str("Nothing"),
+        }
+    }
+}
+
+/// A return type that can hold a [`TimeoutError`] and tells answers from errors.
+///
+/// Implemented for `Result<T, E>` where `E: From<TimeoutError> + Debug`, and for `Option<T>`, whose `None` stands for every call
+/// without an answer. Implement it for a type of your own to return that from an annotated function:
+///
+/// ```
+/// use timeout_runtime::{Ending, FromTimeout, TimeoutError, timeout};
+///
+/// #[derive(Debug)]
+/// enum Reply {
+///     Found(u32),
+///     Unavailable(String),
+/// }
+///
+/// impl FromTimeout for Reply {
+///     fn from_timeout(error: TimeoutError) -> Self {
+///         Reply::Unavailable(error.to_string())
+///     }
+///
+///     fn ending(&self) -> Ending<'_> {
+///         match self {
+///             Reply::Found(_) => Ending::Answer,
+///             Reply::Unavailable(why) => Ending::Error(why),
+///         }
+///     }
+/// }
+///
+/// #[timeout(name = "find", secs = 5)]
+/// fn find(id: u32) -> Reply {
+///     Reply::Found(id)
+/// }
+///
+/// assert!(matches!(find(7), Reply::Found(7)));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a function with a timeout cannot return `{Self}`",
+    label = "this type cannot say that time ran out",
+    note = "return `Result<T, E>` with `E: From<TimeoutError> + Debug`, or `Option<T>`; or give `fallback = ..`; or implement \
+            `FromTimeout` for the type"
+)]
+pub trait FromTimeout: Sized {
+    /// The value that stands for a call without an answer.
+    fn from_timeout(error: TimeoutError) -> Self;
+
+    /// What this value means. It is called once, where the operation ended.
+    fn ending(&self) -> Ending<'_>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, E: From<TimeoutError> + fmt::Debug> FromTimeout for Result<T, E> {
+    fn from_timeout(error: TimeoutError) -> Self {
+        Err(E::from(error))
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        of_result(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> FromTimeout for Option<T> {
+    fn from_timeout(_: TimeoutError) -> Self {
+        None
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        match self {
+            Some(_) => Ending::Answer,
+            None => Ending::Nothing,
+        }
+    }
+}
+
+pub(crate) fn of_result<T, E: fmt::Debug>(result: &Result<T, E>) -> Ending<'_> {
+    match result {
+        Ok(_) => Ending::Answer,
+        Err(error) => Ending::Error(error),
+    }
+}
+
+/// A `fallback` for tests: panics on the caller's thread with the error's text.
+///
+/// ```should_panic
+/// use timeout_runtime::{panic_on_timeout, timeout};
+///
+/// #[timeout(ms = 20, fallback = panic_on_timeout)]
+/// fn never_ends() {
+///     while !cancel_token.is_cancelled() {
+///         std::thread::yield_now();
+///     }
+/// }
+///
+/// never_ends();
+/// ```
+///
+/// # Panics
+///
+/// Always.
+#[track_caller]
+#[allow(clippy::must_use_candidate)] // It returns to nobody.
+pub fn panic_on_timeout<T>(error: TimeoutError) -> T {
+    // By value, to be usable as `fallback = panic_on_timeout`.
+    let text = error.to_string();
+    drop(error);
+    panic!("{text}")
+}

@@ -1,0 +1,202 @@
+//! [`CancelToken`]: the signal.
+
+pub(crate) mod node;
+mod wait;
+
+use std::borrow::Borrow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::deadline::Deadline;
+use crate::error::{Cause, Reason, TimeoutError};
+use crate::{context, unwind};
+
+use node::{Node, NodeRef, Origin, Spec};
+
+pub use wait::{Cancelled, CancelledOwned, Registration};
+
+/// The signal that tells an operation to stop.
+///
+/// A token fires once, with a [`Cause`], and stays fired. Clones are the same token. A [`child`](Self::child) hears its parent and
+/// not the other way round. The token of a call fires at the call's deadline, when its caller goes away, and when anybody who
+/// holds it calls [`cancel`](Self::cancel).
+///
+/// ```
+/// use timeout_runtime::CancelToken;
+///
+/// let request = CancelToken::new();
+/// let query = request.child();
+/// query.cancel();
+/// assert!(query.is_cancelled() && !request.is_cancelled());
+///
+/// let other = request.child();
+/// request.cancel();
+/// assert!(other.check().unwrap_err().is_cancelled());
+/// ```
+///
+/// Reading is one atomic load at any depth; a clock reading comes on top where nobody watches the token's deadline, as in a sync
+/// call that runs inline.
+#[derive(Clone)]
+pub struct CancelToken(pub(crate) NodeRef);
+
+impl CancelToken {
+    /// A token of its own, which fires when somebody cancels it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Node::new(Spec::plain(Origin::NONE), &[], ()))
+    }
+
+    /// A token that never fires by itself and is not linked to anything.
+    #[must_use]
+    pub fn never() -> Self {
+        Self::new()
+    }
+
+    /// The token of the call that this code runs in; one that never fires outside any.
+    #[must_use]
+    pub fn current() -> Self {
+        context::current_token().unwrap_or_default()
+    }
+
+    /// A token that fires when this one does, and that can be cancelled alone.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self::linked([self])
+    }
+
+    /// A token that fires as soon as one of `parents` does, with that one's cause.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let (shutdown, request) = (CancelToken::new(), CancelToken::new());
+    /// let either = CancelToken::linked([&shutdown, &request]);
+    /// shutdown.cancel();
+    /// assert!(either.is_cancelled() && !request.is_cancelled());
+    /// ```
+    #[must_use]
+    pub fn linked<T: Borrow<Self>>(parents: impl IntoIterator<Item = T>) -> Self {
+        let parents: Vec<NodeRef> = parents
+            .into_iter()
+            .map(|token| Arc::clone(&token.borrow().0))
+            .collect();
+        let origin = parents
+            .first()
+            .map_or(Origin::NONE, |parent| parent.origin());
+        Self(Node::new(Spec::plain(origin), &parents, ()))
+    }
+
+    /// Fires the token with [`Cause::Cancelled`], unless it has fired before.
+    ///
+    /// When it returns, every token below reads cancelled, all who waited have been woken, and the callbacks have run, on this
+    /// thread; a callback that panics does not keep the others from running.
+    pub fn cancel(&self) {
+        self.fire(None);
+    }
+
+    /// As [`cancel`](Self::cancel), with a reason that errors then give as their [`source`](Error::source).
+    pub fn cancel_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) {
+        self.fire(Some(&reason.into().into()));
+    }
+
+    fn fire(&self, reason: Option<&Reason>) {
+        for callback in self.0.spread(Cause::Cancelled, reason) {
+            context::outside(|| unwind::contain(callback));
+        }
+    }
+
+    /// Whether the token has fired.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.fired().is_some()
+    }
+
+    /// Why the token has fired, if it has. It never changes again.
+    #[must_use]
+    pub fn cause(&self) -> Option<Cause> {
+        self.0.fired()
+    }
+
+    /// `Ok` until the token fires: the one line for loops, `cancel_token.check()?`.
+    ///
+    /// # Errors
+    ///
+    /// Once the token has fired, with its cause and the name of the call that it belongs to.
+    pub fn check(&self) -> Result<(), TimeoutError> {
+        match self.0.fired() {
+            None => Ok(()),
+            Some(_) => self.0.error().map_or(Ok(()), Err),
+        }
+    }
+
+    /// The nearest deadline at which this token fires: its call's, or one from above. A call that has ended in time no longer has
+    /// one.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        self.0.deadline()
+    }
+
+    /// How long is left until [`deadline`](Self::deadline): zero once it has passed, `None` where there is none. Made for
+    /// `set_read_timeout` and its like.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline().remaining()
+    }
+
+    /// Cancels the token when the guard is dropped, also by a panic.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let helper = CancelToken::new();
+    /// {
+    ///     let _stop_helper = helper.drop_guard();
+    /// }
+    /// assert!(helper.is_cancelled());
+    /// ```
+    #[must_use = "dropping the guard cancels the token at once"]
+    pub fn drop_guard(&self) -> DropGuard {
+        DropGuard {
+            token: Some(self.clone()),
+        }
+    }
+}
+
+impl Default for CancelToken {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancelToken")
+            .field("name", &self.0.origin().name)
+            .field("cause", &self.cause())
+            .finish()
+    }
+}
+
+/// Cancels its token when dropped; made by [`CancelToken::drop_guard`].
+#[derive(Debug)]
+pub struct DropGuard {
+    token: Option<CancelToken>,
+}
+
+impl DropGuard {
+    /// Gives the token back, which is then not cancelled.
+    #[must_use]
+    pub fn disarm(mut self) -> CancelToken {
+        self.token.take().unwrap_or_default()
+    }
+}
+
+impl Drop for DropGuard {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            token.cancel();
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! The node behind a token: its state, its links, and how a signal travels.
+//!
+//! ```text
+//!            settle              attend
+//!   plain ◄───────── watched ◄────────── clocked        live: without deadline, with one that somebody watches,
+//!     │                 │                   │            with one that only readers look at
+//!     └───────── fire ──┴────── fire ───────┘
+//!                        ▼
+//!               fired, with its cause                    for good
+//! ```
+//!
+//! 1. The state changes under the lock of `links`, and is read without it: a reader is never held up by a canceller.
+//! 2. *Register, then look*: whoever adds himself to a node's links looks at its state under that lock or after it, and `fire`
+//!    sets the state before it takes the links out under the same lock. So a signal is never missed, and never comes twice.
+//! 3. A node holds its parents, a parent knows its children weakly. A child unlinks itself when it is dropped.
+//! 4. Firing walks the tree with a work list: first every node below reads fired, then wakers are woken, then callbacks run.
+//!    Dropping a chain goes through a list of the thread's own. Neither recurses.
+//! 5. Lock order: a node's links, then the timer's state. Never two nodes' links at once, and no user code under either.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use slab::Slab;
+
+use crate::deadline::{Clock, Deadline};
+use crate::error::{Cause, Reason, TimeoutError};
+use crate::sync::lock;
+use crate::timer::{self, Alarm};
+use crate::{parking, unwind, workers};
+
+/// What is run when a token fires.
+pub(crate) type Callback = Box<dyn FnOnce() + Send>;
+
+/// A node whose cargo is of no interest.
+pub(crate) type NodeRef = Arc<Node>;
+
+const PLAIN: u8 = 0;
+const WATCHED: u8 = 1;
+const CLOCKED: u8 = 2;
+const FIRED: u8 = 3;
+
+/// The causes a token can have, in the order of their codes from `FIRED` on.
+const CAUSES: [Cause; 3] = [Cause::TimedOut, Cause::DeadlineExceeded, Cause::Cancelled];
+
+fn code(cause: Cause) -> u8 {
+    match cause {
+        Cause::TimedOut => FIRED,
+        Cause::DeadlineExceeded => FIRED + 1,
+        _ => FIRED + 2,
+    }
+}
+
+fn cause_of(state: u8) -> Option<Cause> {
+    CAUSES.get(usize::from(state.checked_sub(FIRED)?)).copied()
+}
+
+/// Which call a token speaks of.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) name: &'static str,
+    pub(crate) limit: Option<Duration>,
+    pub(crate) start: Option<Instant>,
+    pub(crate) clock: Clock,
+}
+
+impl Origin {
+    /// A token that belongs to no call.
+    pub(crate) const NONE: Self = Self {
+        name: "token",
+        limit: None,
+        start: None,
+        clock: Clock::Real,
+    };
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.map_or(Duration::ZERO, |start| {
+            self.clock.now().saturating_duration_since(start)
+        })
+    }
+}
+
+/// Who looks out for a token's deadline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// Somebody fires the token when the time has come.
+    Watched,
+    /// Nobody: readers look at the clock.
+    Clocked,
+}
+
+/// What a new node is made of, besides its parents and its cargo.
+pub(crate) struct Spec {
+    pub(crate) origin: Origin,
+    pub(crate) deadline: Deadline,
+    /// The cause with which the deadline fires.
+    pub(crate) cause: Cause,
+    pub(crate) watch: Watch,
+    /// Whether this is the token of a call: causes are translated where they enter one.
+    pub(crate) is_call: bool,
+    pub(crate) owner: Option<Waker>,
+}
+
+impl Spec {
+    /// A token without deadline.
+    pub(crate) fn plain(origin: Origin) -> Self {
+        Self {
+            origin,
+            deadline: Deadline::never(),
+            cause: Cause::DeadlineExceeded,
+            watch: Watch::Watched,
+            is_call: false,
+            owner: None,
+        }
+    }
+}
+
+struct Link {
+    parent: NodeRef,
+    key: usize,
+}
+
+#[derive(Default)]
+struct Links {
+    /// The caller of the call that this token belongs to.
+    owner: Option<Waker>,
+    more: Option<Box<More>>,
+}
+
+/// What most tokens never have.
+#[derive(Default)]
+struct More {
+    children: Slab<Weak<Node>>,
+    waiters: Slab<Option<Waker>>,
+    callbacks: Slab<Callback>,
+    alarm: Option<timer::Key>,
+    reason: Option<Reason>,
+}
+
+/// One token, or one call together with its token: `cargo` is what the call needs besides.
+pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
+    state: AtomicU8,
+    is_call: bool,
+    cause: Cause,
+    origin: Origin,
+    deadline: Deadline,
+    links: Mutex<Links>,
+    parents: Vec<Link>,
+    pub(crate) cargo: C,
+}
+
+/// What firing has taken out of the links, to be dealt with once the locks are free.
+#[derive(Default)]
+struct Fallout {
+    children: Vec<(Weak<Node>, Cause)>,
+    wakers: Vec<Waker>,
+    callbacks: Vec<Callback>,
+    alarms: Vec<timer::Key>,
+}
+
+impl<C: Send + Sync + 'static> Node<C> {
+    /// A node below `parents`, fired already if one of them is.
+    pub(crate) fn new(spec: Spec, parents: &[NodeRef], cargo: C) -> Arc<Self> {
+        let state = match spec.watch {
+            _ if spec.deadline.is_never() => PLAIN,
+            Watch::Watched => WATCHED,
+            Watch::Clocked => CLOCKED,
+        };
+        let node = |parents| Self {
+            state: AtomicU8::new(state),
+            is_call: spec.is_call,
+            cause: spec.cause,
+            origin: spec.origin,
+            deadline: spec.deadline,
+            links: Mutex::new(Links {
+                owner: spec.owner,
+                more: None,
+            }),
+            parents,
+            cargo,
+        };
+        if parents.is_empty() {
+            return Arc::new(node(Vec::new()));
+        }
+        let made = Arc::new_cyclic(|me: &Weak<Self>| {
+            node(
+                parents
+                    .iter()
+                    .map(|parent| Link {
+                        parent: Arc::clone(parent),
+                        key: parent.adopt(me.clone()),
+                    })
+                    .collect(),
+            )
+        });
+        // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
+        if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
+            made.fire(made.hears(cause), reason.as_ref());
+        }
+        made
+    }
+}
+
+impl Node {
+    /// Adds a child; it is not reached by a signal that has come before.
+    fn adopt(self: &Arc<Self>, child: Weak<Node>) -> usize {
+        self.attend();
+        let mut links = lock(&self.links);
+        if self.cause().is_some() {
+            return usize::MAX;
+        }
+        links.more().children.insert(child)
+    }
+
+    /// Makes sure that the token fires at its deadline without anybody looking at it.
+    pub(crate) fn attend(self: &Arc<Self>) {
+        if self.state.load(Ordering::Acquire) != CLOCKED || self.deadline.clock().is_virtual() {
+            // A call whose clock is virtual is woken by that clock, and fires its token itself.
+            return;
+        }
+        let Some(at) = self.deadline.instant() else {
+            return;
+        };
+        let mut links = lock(&self.links);
+        if self.state.load(Ordering::Relaxed) == CLOCKED
+            && let Some(key) = timer::arm(at, Alarm::Fire(Arc::downgrade(self)))
+        {
+            links.more().alarm = Some(key);
+            self.state.store(WATCHED, Ordering::Release);
+        }
+    }
+}
+
+impl<C: ?Sized> Node<C> {
+    /// Why the token has fired, if it has. One atomic load, and a clock reading where nobody watches the deadline.
+    pub(crate) fn fired(&self) -> Option<Cause> {
+        match self.state.load(Ordering::Acquire) {
+            PLAIN | WATCHED => None,
+            CLOCKED => {
+                if self.deadline.has_passed() {
+                    self.expire();
+                }
+                self.cause()
+            }
+            state => cause_of(state),
+        }
+    }
+
+    /// As `fired`, without a look at the clock.
+    fn cause(&self) -> Option<Cause> {
+        cause_of(self.state.load(Ordering::Acquire))
+    }
+
+    /// Why the token has fired, and the reason given.
+    pub(crate) fn signal(&self) -> Option<(Cause, Option<Reason>)> {
+        let cause = self.fired()?;
+        let links = lock(&self.links);
+        let reason = links.more.as_ref().and_then(|more| more.reason.clone());
+        Some((cause, reason))
+    }
+
+    /// The error that speaks for this token, if it has fired.
+    pub(crate) fn error(&self) -> Option<TimeoutError> {
+        let (cause, reason) = self.signal()?;
+        let Origin { name, limit, .. } = self.origin;
+        Some(TimeoutError::new(
+            name,
+            cause,
+            limit,
+            self.origin.elapsed(),
+            true,
+            reason,
+        ))
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The cause as this node reads it when it comes from above.
+    fn hears(&self, cause: Cause) -> Cause {
+        if self.is_call {
+            cause.entering()
+        } else {
+            cause
+        }
+    }
+
+    /// The deadline has come. Callbacks run on a worker.
+    pub(crate) fn expire(&self) {
+        self.fire(self.cause, None);
+    }
+
+    /// Fires with `cause` unless the token has fired before. Callbacks run on a worker.
+    pub(crate) fn fire(&self, cause: Cause, reason: Option<&Reason>) {
+        workers::run_callbacks(self.spread(cause, reason));
+    }
+
+    /// Fires with `cause` unless the token has fired before, down to every token below, and wakes all who wait. What is left
+    /// to do for the caller is to run the callbacks.
+    pub(crate) fn spread(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
+        let mut fallout = Fallout::default();
+        self.mark(cause, reason, &mut fallout);
+        while let Some((child, cause)) = fallout.children.pop() {
+            if let Some(child) = child.upgrade() {
+                child.mark(child.hears(cause), reason, &mut fallout);
+            }
+        }
+        fallout.alarms.into_iter().for_each(timer::disarm);
+        for waker in fallout.wakers {
+            unwind::contain(|| waker.wake());
+        }
+        fallout.callbacks
+    }
+
+    fn mark(&self, cause: Cause, reason: Option<&Reason>, fallout: &mut Fallout) {
+        let mut links = lock(&self.links);
+        if self.cause().is_some() {
+            return;
+        }
+        if let Some(reason) = reason {
+            links.more().reason = Some(Arc::clone(reason));
+        }
+        self.state.store(code(cause), Ordering::Release);
+        fallout.wakers.extend(links.owner.take());
+        if let Some(more) = &mut links.more {
+            let children = std::mem::take(&mut more.children);
+            let waiters = std::mem::take(&mut more.waiters);
+            let callbacks = std::mem::take(&mut more.callbacks);
+            fallout.alarms.extend(more.alarm.take());
+            drop(links);
+            fallout
+                .children
+                .extend(children.into_iter().map(|(_, child)| (child, cause)));
+            fallout
+                .wakers
+                .extend(waiters.into_iter().filter_map(|(_, waker)| waker));
+            fallout
+                .callbacks
+                .extend(callbacks.into_iter().map(|(_, callback)| callback));
+        }
+    }
+
+    /// The call has ended in time: its own deadline is forgotten, what lies above still reaches the token.
+    pub(crate) fn settle(&self) {
+        if matches!(self.state.load(Ordering::Acquire), WATCHED | CLOCKED) {
+            let mut links = lock(&self.links);
+            if self.cause().is_none() {
+                self.state.store(PLAIN, Ordering::Release);
+            }
+            let alarm = links.more.as_mut().and_then(|more| more.alarm.take());
+            drop(links);
+            if let Some(key) = alarm {
+                timer::disarm(key);
+            }
+        }
+    }
+
+    /// The nearest deadline of this token and all above it.
+    pub(crate) fn deadline(&self) -> Deadline {
+        let mut nearest = self.own_deadline();
+        let mut links = &self.parents;
+        while let [Link { parent, .. }] = links.as_slice() {
+            nearest = nearest.min(parent.own_deadline());
+            links = &parent.parents;
+        }
+        // Above a token with several parents lines may meet again.
+        let mut todo: Vec<&NodeRef> = links.iter().map(|link| &link.parent).collect();
+        let mut seen = HashSet::new();
+        while let Some(node) = todo.pop() {
+            if seen.insert(Arc::as_ptr(node).cast::<()>()) {
+                nearest = nearest.min(node.own_deadline());
+                todo.extend(node.parents.iter().map(|link| &link.parent));
+            }
+        }
+        nearest
+    }
+
+    /// The time at which a reader fires the token, if none but readers do.
+    pub(crate) fn unwatched_deadline(&self) -> Option<Instant> {
+        (self.state.load(Ordering::Acquire) == CLOCKED)
+            .then(|| self.deadline.on_clock(Clock::Real).instant())
+            .flatten()
+    }
+
+    fn own_deadline(&self) -> Deadline {
+        match self.state.load(Ordering::Acquire) {
+            PLAIN => Deadline::never(),
+            _ => self.deadline,
+        }
+    }
+
+    /// Has the signal, and the operation's end, wake `waker`. To be called before each look.
+    pub(crate) fn set_owner(&self, waker: &Waker) {
+        parking::store(&self.links, |links| Some(&mut links.owner), waker);
+    }
+
+    /// Wakes the caller of the call that this token belongs to.
+    pub(crate) fn wake_owner(&self) {
+        let owner = lock(&self.links).owner.take();
+        if let Some(waker) = owner {
+            unwind::contain(|| waker.wake());
+        }
+    }
+
+    /// Adds one who waits for the signal; `None` if it has come.
+    pub(crate) fn add_waiter(&self, waker: Waker) -> Option<usize> {
+        let mut links = lock(&self.links);
+        if self.cause().is_some() {
+            drop(links);
+            return None;
+        }
+        Some(links.more().waiters.insert(Some(waker)))
+    }
+
+    /// Has the signal wake `waker` instead of the one added before; `false` if it has come.
+    pub(crate) fn set_waiter(&self, key: usize, waker: &Waker) -> bool {
+        parking::store(
+            &self.links,
+            |links| links.more.as_mut()?.waiters.get_mut(key),
+            waker,
+        ) && self.cause().is_none()
+    }
+
+    pub(crate) fn remove_waiter(&self, key: usize) {
+        let waker = self.unlink(|more| more.waiters.try_remove(key));
+        drop(waker);
+    }
+
+    /// Adds a callback, or gives it back if the signal has come.
+    pub(crate) fn add_callback(&self, callback: Callback) -> Result<usize, Callback> {
+        let mut links = lock(&self.links);
+        if self.cause().is_some() {
+            return Err(callback);
+        }
+        Ok(links.more().callbacks.insert(callback))
+    }
+
+    pub(crate) fn remove_callback(&self, key: usize) -> Option<Callback> {
+        self.unlink(|more| more.callbacks.try_remove(key))
+    }
+
+    /// Takes something out of the links, which are empty once the token has fired.
+    fn unlink<T>(&self, take: impl FnOnce(&mut More) -> Option<T>) -> Option<T> {
+        let mut links = lock(&self.links);
+        links.more.as_mut().and_then(|more| take(more))
+    }
+
+    /// How many tokens are linked below this one.
+    #[cfg(test)]
+    pub(crate) fn children(&self) -> usize {
+        lock(&self.links)
+            .more
+            .as_ref()
+            .map_or(0, |more| more.children.len())
+    }
+}
+
+impl Links {
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+}
+
+/// Parents that a thread is about to let go of, while it is letting go of a child.
+#[derive(Default)]
+struct LettingGo {
+    active: Cell<bool>,
+    list: RefCell<Vec<Vec<Link>>>,
+}
+
+thread_local! {
+    static LETTING_GO: LettingGo = LettingGo::default();
+}
+
+impl LettingGo {
+    /// The last child of a parent drops that parent, and so on up: each goes into the list, not into the next stack frame.
+    fn add(&self, links: Vec<Link>) {
+        self.list.borrow_mut().push(links);
+        if self.active.replace(true) {
+            return;
+        }
+        while let Some(links) = self.pop() {
+            unwind::dispose(links);
+        }
+        self.active.set(false);
+    }
+
+    fn pop(&self) -> Option<Vec<Link>> {
+        self.list.borrow_mut().pop()
+    }
+}
+
+impl<C: ?Sized> Drop for Node<C> {
+    fn drop(&mut self) {
+        if let Some(alarm) = self.unlink(|more| more.alarm.take()) {
+            timer::disarm(alarm);
+        }
+        let links = std::mem::take(&mut self.parents);
+        if links.is_empty() {
+            return;
+        }
+        for Link { parent, key } in &links {
+            drop(parent.unlink(|more| more.children.try_remove(*key)));
+        }
+        let mut links = Some(links);
+        // Once the thread's storage is gone the links are dropped here, where `links` is.
+        let _ = LETTING_GO.try_with(|going| links.take().map(|links| going.add(links)));
+    }
+}

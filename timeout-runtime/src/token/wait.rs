@@ -1,0 +1,235 @@
+//! Waiting for a token: in async code, in blocking code, and by callback.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::error::{Cause, TimeoutError};
+use crate::{context, parking, unwind};
+
+use super::CancelToken;
+use super::node::{Callback, Node};
+
+impl CancelToken {
+    /// Waits until the token fires.
+    ///
+    /// Cancel safe: a future that is dropped leaves nothing behind, and the next one sees a signal that has come meanwhile.
+    pub fn cancelled(&self) -> Cancelled<'_> {
+        Cancelled(Waiting::new(self))
+    }
+
+    /// As [`cancelled`](Self::cancelled), for where the token cannot be borrowed.
+    pub fn cancelled_owned(self) -> CancelledOwned {
+        CancelledOwned(Waiting::new(self))
+    }
+
+    /// Runs `future` until the token fires; `None` if that came first. A future that is ready at once is not cut off.
+    ///
+    /// Cancel safe if `future` is.
+    pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut cancelled = pin!(self.cancelled());
+        poll_fn(|context| {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
+            cancelled.as_mut().poll(context).map(|()| None)
+        })
+        .await
+    }
+
+    /// Runs `callback` when the token fires, or at once if it has. This is how blocking I/O is interrupted: shut the socket down,
+    /// kill the child.
+    ///
+    /// A deadline runs its callbacks on a worker thread, a [`cancel`](Self::cancel) on its own thread; both outside any call, and a
+    /// panic ends there.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let (sender, receiver) = mpsc::channel();
+    /// let token = CancelToken::new();
+    /// let _registration = token.on_cancel(move || sender.send("closed").unwrap());
+    /// token.cancel();
+    /// assert_eq!(receiver.recv(), Ok("closed"));
+    /// ```
+    pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
+        self.0.attend();
+        let callback: Callback = Box::new(callback);
+        match self.0.add_callback(callback) {
+            Ok(key) => Registration {
+                place: Some((Arc::downgrade(&self.0), key)),
+            },
+            Err(callback) => {
+                context::outside(|| unwind::contain(callback));
+                Registration { place: None }
+            }
+        }
+    }
+
+    /// Sleeps for `duration`, or until the token fires. For blocking code.
+    ///
+    /// # Errors
+    ///
+    /// If the token fires first, as [`check`](Self::check).
+    pub fn sleep(&self, duration: Duration) -> Result<(), TimeoutError> {
+        match self.wait_timeout(duration) {
+            None => Ok(()),
+            Some(_) => self.0.error().map_or(Ok(()), Err),
+        }
+    }
+
+    /// Waits for the token to fire, for `duration` at most; its cause, or `None` if the time passed first. For blocking code.
+    /// [`Duration::MAX`] waits without end.
+    #[must_use = "tells whether the token has fired"]
+    pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
+        let until = Instant::now().checked_add(duration);
+        // A deadline that nobody watches is watched here.
+        let earliest = match self.0.unwatched_deadline() {
+            Some(deadline) => Some(until.map_or(deadline, |until| until.min(deadline))),
+            None => until,
+        };
+        let mut waiting = Waiting::new(self);
+        let waker = parking::waker();
+        loop {
+            if let Some(cause) = waiting.register(&waker) {
+                return Some(cause);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return None;
+            }
+            parking::park_until(earliest);
+        }
+    }
+}
+
+/// One who waits: registered until the signal comes or he leaves.
+struct Waiting<T: Borrow<CancelToken>> {
+    token: T,
+    key: Option<usize>,
+}
+
+impl<T: Borrow<CancelToken>> Waiting<T> {
+    fn new(token: T) -> Self {
+        Self { token, key: None }
+    }
+
+    /// Registers, then looks.
+    fn register(&mut self, waker: &Waker) -> Option<Cause> {
+        let node = &self.token.borrow().0;
+        if let Some(cause) = node.fired() {
+            return Some(cause);
+        }
+        let waits = if let Some(key) = self.key {
+            node.set_waiter(key, waker)
+        } else {
+            self.key = node.add_waiter(waker.clone());
+            self.key.is_some()
+        };
+        if waits { None } else { node.fired() }
+    }
+
+    fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+        self.token.borrow().0.attend();
+        match self.register(context.waker()) {
+            Some(_) => Poll::Ready(()),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T: Borrow<CancelToken>> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.token.borrow().0.remove_waiter(key);
+        }
+    }
+}
+
+/// Resolves when a token fires; made by [`CancelToken::cancelled`].
+#[must_use = "futures do nothing unless polled"]
+pub struct Cancelled<'a>(Waiting<&'a CancelToken>);
+
+impl Future for Cancelled<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.get_mut().0.poll(context)
+    }
+}
+
+impl fmt::Debug for Cancelled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cancelled").field(self.0.token).finish()
+    }
+}
+
+/// Resolves when a token fires; made by [`CancelToken::cancelled_owned`].
+#[must_use = "futures do nothing unless polled"]
+pub struct CancelledOwned(Waiting<CancelToken>);
+
+impl Future for CancelledOwned {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.get_mut().0.poll(context)
+    }
+}
+
+impl fmt::Debug for CancelledOwned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CancelledOwned")
+            .field(&self.0.token)
+            .finish()
+    }
+}
+
+/// A callback that waits for a token; made by [`CancelToken::on_cancel`]. Dropping it takes the callback back, without waiting
+/// for one that is running.
+#[must_use = "dropping the registration takes the callback back"]
+pub struct Registration {
+    place: Option<(Weak<Node>, usize)>,
+}
+
+impl Registration {
+    /// Takes the callback back; whether that came in time to keep it from running.
+    #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
+    pub fn unregister(mut self) -> bool {
+        self.take_back()
+    }
+
+    /// Leaves the callback in place for as long as the token lives.
+    pub fn forget(mut self) {
+        self.place = None;
+    }
+
+    fn take_back(&mut self) -> bool {
+        let Some((node, key)) = self.place.take() else {
+            return false;
+        };
+        match node.upgrade().and_then(|node| node.remove_callback(key)) {
+            Some(callback) => {
+                unwind::dispose(callback);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").finish_non_exhaustive()
+    }
+}

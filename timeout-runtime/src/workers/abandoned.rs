@@ -1,0 +1,131 @@
+//! Operations that run on after their call's verdict: by name and age, for as long as they do.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::event::{CallId, WorkerName};
+use crate::sync::lock;
+
+use super::settings;
+
+struct Left {
+    name: &'static str,
+    worker: Option<WorkerName>,
+    since: Instant,
+}
+
+#[derive(Default)]
+struct Registry {
+    by_call: BTreeMap<CallId, Left>,
+    by_name: HashMap<&'static str, usize>,
+}
+
+static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+static REMOVED: Condvar = Condvar::new();
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// An operation that still runs although its call has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Abandoned {
+    /// Its call.
+    pub call: CallId,
+    /// The call's name.
+    pub name: &'static str,
+    /// The worker that it keeps; `None` for a task.
+    pub worker: Option<WorkerName>,
+    /// How long ago its call ended.
+    pub age: Duration,
+}
+
+/// The operations that still run although their calls have ended, oldest call first.
+#[must_use]
+pub fn abandoned() -> Vec<Abandoned> {
+    lock(&REGISTRY)
+        .by_call
+        .iter()
+        .map(|(&call, left)| Abandoned {
+            call,
+            name: left.name,
+            worker: left.worker,
+            age: left.since.elapsed(),
+        })
+        .collect()
+}
+
+/// Waits until no abandoned operation is left, for `longest` at most; how many are left then. For an orderly shutdown: what is still
+/// running when the process ends is cut off.
+#[allow(clippy::must_use_candidate)] // Mostly called for its effect.
+pub fn drain(longest: Duration) -> usize {
+    let until = Instant::now().checked_add(longest);
+    let mut registry = lock(&REGISTRY);
+    while !registry.by_call.is_empty() {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            break;
+        }
+        let left = left.unwrap_or(Duration::from_secs(3600));
+        registry = REMOVED
+            .wait_timeout(registry, left)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
+    }
+    registry.by_call.len()
+}
+
+/// How many abandoned operations there are.
+pub(super) fn count() -> usize {
+    COUNT.load(Ordering::Relaxed)
+}
+
+/// How many of them keep a worker.
+pub(super) fn on_workers() -> usize {
+    lock(&REGISTRY)
+        .by_call
+        .values()
+        .filter(|left| left.worker.is_some())
+        .count()
+}
+
+pub(crate) fn add(call: CallId, name: &'static str, worker: Option<WorkerName>) {
+    let mut registry = lock(&REGISTRY);
+    let left = Left {
+        name,
+        worker,
+        since: Instant::now(),
+    };
+    if registry.by_call.insert(call, left).is_none() {
+        *registry.by_name.entry(name).or_default() += 1;
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The operation has ended; nothing happens if it was never added.
+pub(crate) fn remove(call: CallId) {
+    let mut registry = lock(&REGISTRY);
+    let Some(left) = registry.by_call.remove(&call) else {
+        return;
+    };
+    if let Some(count) = registry.by_name.get_mut(left.name) {
+        *count -= 1;
+        if *count == 0 {
+            registry.by_name.remove(left.name);
+        }
+    }
+    COUNT.fetch_sub(1, Ordering::Relaxed);
+    drop(registry);
+    REMOVED.notify_all();
+}
+
+/// Whether so many operations called `name` are abandoned that another must not start; by default half as many as there may be
+/// workers.
+pub(crate) fn too_many(name: &str, most: Option<usize>) -> bool {
+    let most = most.unwrap_or_else(|| settings::cap() / 2);
+    count() >= most
+        && lock(&REGISTRY)
+            .by_name
+            .get(name)
+            .is_some_and(|&count| count >= most)
+}

@@ -1,0 +1,111 @@
+//! [`Settings`] of the pool.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// As many workers as Tokio's blocking pool may have threads.
+const CAP: usize = 512;
+const KEEP_ALIVE: u64 = 10_000;
+
+static CAP_SET: AtomicUsize = AtomicUsize::new(CAP);
+static KEEP_ALIVE_MS: AtomicU64 = AtomicU64::new(KEEP_ALIVE);
+static STACK_SIZE: AtomicUsize = AtomicUsize::new(0);
+static FRESH: AtomicBool = AtomicBool::new(false);
+
+/// Settings of the worker pool. They hold for the whole process and from now on; calls under way keep what they have.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::workers::Settings;
+///
+/// Settings::new()
+///     .cap(64)
+///     .keep_alive(Duration::from_secs(2))
+///     .stack_size(4 << 20)
+///     .apply();
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "settings do nothing until `apply` is called"]
+pub struct Settings {
+    cap: Option<usize>,
+    keep_alive: Option<Duration>,
+    stack_size: Option<usize>,
+    reuse: Option<bool>,
+}
+
+impl Settings {
+    /// No change to anything.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many workers there may be; at least 1, by default 512. A call that finds no worker waits for one until its own end, and
+    /// is then not started.
+    pub fn cap(mut self, cap: usize) -> Self {
+        self.cap = Some(cap.max(1));
+        self
+    }
+
+    /// How long an idle worker stays, by default 10 seconds.
+    pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
+        self.keep_alive = Some(keep_alive);
+        self
+    }
+
+    /// The stack size of new workers in bytes. By default that of every thread that the standard library starts: 2 MiB, or what the
+    /// environment variable `RUST_MIN_STACK` says.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Whether workers are used again, by default yes. A fresh thread for each call inherits what threads inherit from the one that
+    /// starts them, such as a test's captured output. The environment variable `TIMEOUT_WORKER_REUSE=0` does the same.
+    pub fn reuse(mut self, reuse: bool) -> Self {
+        self.reuse = Some(reuse);
+        self
+    }
+
+    /// Puts the settings into force.
+    pub fn apply(self) {
+        if let Some(cap) = self.cap {
+            CAP_SET.store(cap, Ordering::Relaxed);
+        }
+        if let Some(keep_alive) = self.keep_alive {
+            let ms = u64::try_from(keep_alive.as_millis()).unwrap_or(u64::MAX);
+            KEEP_ALIVE_MS.store(ms, Ordering::Relaxed);
+        }
+        if let Some(bytes) = self.stack_size {
+            STACK_SIZE.store(bytes, Ordering::Relaxed);
+        }
+        if let Some(reuse) = self.reuse {
+            FRESH.store(!reuse, Ordering::Relaxed);
+        }
+    }
+}
+
+pub(super) fn cap() -> usize {
+    CAP_SET.load(Ordering::Relaxed)
+}
+
+pub(super) fn keep_alive() -> Duration {
+    Duration::from_millis(KEEP_ALIVE_MS.load(Ordering::Relaxed))
+}
+
+pub(super) fn stack_size() -> Option<usize> {
+    match STACK_SIZE.load(Ordering::Relaxed) {
+        0 => None,
+        bytes => Some(bytes),
+    }
+}
+
+/// Whether workers are used again.
+pub(super) fn reuse() -> bool {
+    static FRESH_BY_ENVIRONMENT: OnceLock<bool> = OnceLock::new();
+
+    !FRESH.load(Ordering::Relaxed)
+        && !*FRESH_BY_ENVIRONMENT.get_or_init(|| {
+            std::env::var_os("TIMEOUT_WORKER_REUSE").is_some_and(|value| value == "0")
+        })
+}
