@@ -1,17 +1,22 @@
 //! The one door for generated code. Nothing in here is for people: it changes without notice, together with the attribute.
 
+use std::fmt::Debug;
 use std::future::Future;
+use std::ops::Deref;
 
 use crate::call::ask::PolicyRef;
-use crate::call::rim::Rim;
+use crate::call::inline::{self, InlineCall};
+use crate::call::remote::RemoteCall;
+use crate::call::rim::{Finish, Or, Rim};
 use crate::call::sides::Classify;
-use crate::call::{inline, worker};
-use crate::context;
+#[cfg(feature = "tokio")]
+use crate::call::task::{self, Spawn};
+use crate::call::worker::{self, OnWorker};
+use crate::returns::of_result;
 
-pub use std::boxed::Box;
 pub use std::clone::Clone;
 pub use std::time::Duration;
-pub use std::{concat, module_path, stringify};
+pub use std::{concat, module_path};
 
 pub use crate::call::TokenParam;
 pub use crate::call::ask::{Ask, Policy};
@@ -25,10 +30,10 @@ pub fn ask(policy: &'static Policy) -> Ask {
 }
 
 impl Ask {
-    /// Links the caller's own token, the parameter that bears the token's name.
-    pub fn caller_token<T: CallerToken>(mut self, token: &T) -> Self {
+    /// Links the caller's own token, the parameter that bears the token's name. The form says what the body gets in its place.
+    pub fn caller_token<T: CallerToken>(mut self, token: &T) -> (Self, T::Form) {
         self.upstream.push(token.token().0.clone());
-        self
+        (self, T::FORM)
     }
 }
 
@@ -38,20 +43,56 @@ impl Ask {
     label = "this parameter hides the token; rename it, or set `token = ..` to another name"
 )]
 pub trait CallerToken {
-    #[doc(hidden)]
+    /// How the body gets the call's own token.
+    type Form;
+    /// The one value of that type.
+    const FORM: Self::Form;
+
+    /// The token.
     fn token(&self) -> &CancelToken;
 }
 
+#[diagnostic::do_not_recommend]
 impl CallerToken for CancelToken {
+    type Form = ByValue;
+    const FORM: ByValue = ByValue;
+
     fn token(&self) -> &CancelToken {
         self
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: CallerToken> CallerToken for &T {
+impl CallerToken for &CancelToken {
+    type Form = ByReference;
+    const FORM: ByReference = ByReference;
+
     fn token(&self) -> &CancelToken {
-        T::token(self)
+        self
+    }
+}
+
+/// The body owns the call's token.
+#[derive(Clone, Copy, Debug)]
+pub struct ByValue;
+
+impl ByValue {
+    /// The body's binding.
+    #[must_use]
+    pub fn bind(self, token: &CancelToken) -> CancelToken {
+        token.clone()
+    }
+}
+
+/// The body borrows the call's token.
+#[derive(Clone, Copy, Debug)]
+pub struct ByReference;
+
+impl ByReference {
+    /// The body's binding.
+    #[must_use]
+    pub fn bind(self, token: &CancelToken) -> &CancelToken {
+        token
     }
 }
 
@@ -70,39 +111,59 @@ pub fn owned<T: Owned>(value: T) -> T {
     value
 }
 
+/// A receiver that goes along; it cannot be bound anew.
+pub fn owned_ref<T: Owned>(_: &T) {}
+
 /// Pins the return type of an async operation; it is never called.
 #[must_use]
 pub fn never_run<R>() -> R {
     unreachable!("generated code has called what it promises not to")
 }
 
+/// Gives a `fallback` its expected type.
+pub fn fallback<R, B: FnOnce(TimeoutError) -> R>(function: B) -> B {
+    function
+}
+
 /// A returned value of any type, with `fallback`.
 #[derive(Debug)]
-pub struct Value<'a, R>(pub &'a R);
+pub struct Answer<'r, R>(pub &'r R);
 
-impl<'a, T, E: std::fmt::Debug> Value<'a, Result<T, E>> {
+impl<'r, T, E: Debug> Answer<'r, Result<T, E>> {
     /// An `Err` is an error.
     #[must_use]
-    pub fn ending(&self) -> Ending<'a> {
-        crate::returns::of_result(self.0)
+    pub fn ending(&self) -> Ending<'r> {
+        of_result(self.0)
     }
 }
 
-/// Every other value is an answer: this is found where the method above is not.
-pub trait AnyValue<'a> {
-    /// An answer.
-    fn ending(&self) -> Ending<'a>;
+impl<R> Deref for Answer<'_, R> {
+    type Target = Plain;
+
+    fn deref(&self) -> &Plain {
+        &Plain
+    }
 }
 
-impl<'a, R> AnyValue<'a> for Value<'a, R> {
-    fn ending(&self) -> Ending<'a> {
+/// A value that is no result: its method is found where `Answer` has none.
+#[derive(Debug)]
+pub struct Plain;
+
+impl Plain {
+    /// Every value is an answer.
+    #[must_use]
+    pub fn ending<'r>(&self) -> Ending<'r> {
         Ending::Answer
     }
 }
 
-fn or<R>(ending: Result<R, TimeoutError>, fallback: impl FnOnce(TimeoutError) -> R) -> R {
-    ending.unwrap_or_else(|error| context::outside(|| fallback(error)))
-}
+/// A function that makes the return value of an error.
+type Convert<R> = fn(TimeoutError) -> R;
+
+type Inline<R, A, F, Fut, B> = Rim<R, InlineCall<R, A, F, Fut>, Or<B>>;
+#[cfg(feature = "tokio")]
+type Task<R, A, F, Fut, B> = Rim<R, RemoteCall<R, Spawn<R, A, F, Fut>>, Or<B>>;
+type OnWorkerThread<R, A, F, Fut, B> = Rim<R, RemoteCall<R, OnWorker<R, A, F, Fut>>, Or<B>>;
 
 /// Sync, on a worker.
 pub fn sync_worker<R, A, F>(ask: Ask, op: F) -> R
@@ -111,18 +172,18 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
 {
-    sync_worker_or(ask, R::from_timeout, R::ending, op)
+    sync_worker_or(ask, R::from_timeout, op, R::ending)
 }
 
 /// Sync, on a worker, with `fallback`.
-pub fn sync_worker_or<R, A, F, B>(ask: Ask, fallback: B, classify: Classify<R>, op: F) -> R
+pub fn sync_worker_or<R, A, F, B>(ask: Ask, fallback: B, op: F, classify: Classify<R>) -> R
 where
     R: Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
     B: FnOnce(TimeoutError) -> R,
 {
-    or(worker::sync_worker(ask, classify, op), fallback)
+    Or(fallback).finish(worker::sync_worker(ask, classify, op))
 }
 
 /// Sync, on the caller's thread.
@@ -132,58 +193,56 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    sync_inline_or(ask, R::from_timeout, R::ending, op)
+    sync_inline_or(ask, R::from_timeout, op, R::ending)
 }
 
 /// Sync, on the caller's thread, with `fallback`.
-pub fn sync_inline_or<R, A, F, B>(ask: Ask, fallback: B, classify: Classify<R>, op: F) -> R
+pub fn sync_inline_or<R, A, F, B>(ask: Ask, fallback: B, op: F, classify: Classify<R>) -> R
 where
     A: TokenParam,
     F: FnOnce(A) -> R,
     B: FnOnce(TimeoutError) -> R,
 {
-    or(inline::sync_inline(ask, classify, op), fallback)
+    Or(fallback).finish(inline::sync_inline(ask, classify, op))
 }
 
 /// Async, polled in place.
-pub fn async_inline<R, A, F, Fut>(ask: Ask, op: F) -> impl Future<Output = R>
+pub fn async_inline<R, A, F, Fut>(ask: Ask, op: F) -> Inline<R, A, F, Fut, Convert<R>>
 where
     R: FromTimeout,
     A: TokenParam,
     F: FnOnce(A) -> Fut,
     Fut: Future<Output = R>,
 {
-    async_inline_or(ask, R::from_timeout, R::ending, op)
+    async_inline_or(ask, R::from_timeout, op, R::ending)
 }
 
 /// Async, polled in place, with `fallback`.
 pub fn async_inline_or<R, A, F, Fut, B>(
     ask: Ask,
     fallback: B,
-    classify: Classify<R>,
     op: F,
-) -> impl Future<Output = R>
+    classify: Classify<R>,
+) -> Inline<R, A, F, Fut, B>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
     Fut: Future<Output = R>,
     B: FnOnce(TimeoutError) -> R,
 {
-    let call = inline::async_inline(ask, classify, op);
-    Rim::new(call, |ending| or(ending, fallback))
+    Rim::new(inline::async_inline(ask, classify, op), Or(fallback))
 }
 
 /// Async, as a task.
 #[cfg(feature = "tokio")]
-pub fn async_task<R, A, F, Fut>(ask: Ask, op: F) -> impl Future<Output = R> + Send
+pub fn async_task<R, A, F, Fut>(ask: Ask, op: F) -> Task<R, A, F, Fut, Convert<R>>
 where
     R: FromTimeout + Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
 {
-    let call = crate::call::task::async_task(ask, R::ending, op);
-    Rim::new(call, |ending| or(ending, R::from_timeout))
+    async_task_or(ask, R::from_timeout, op, R::ending)
 }
 
 /// Async, as a task, with `fallback`.
@@ -191,9 +250,9 @@ where
 pub fn async_task_or<R, A, F, Fut, B>(
     ask: Ask,
     fallback: B,
-    classify: Classify<R>,
     op: F,
-) -> impl Future<Output = R>
+    classify: Classify<R>,
+) -> Task<R, A, F, Fut, B>
 where
     R: Send + 'static,
     A: TokenParam,
@@ -201,29 +260,27 @@ where
     Fut: Future<Output = R> + Send + 'static,
     B: FnOnce(TimeoutError) -> R,
 {
-    let call = crate::call::task::async_task(ask, classify, op);
-    Rim::new(call, |ending| or(ending, fallback))
+    Rim::new(task::async_task(ask, classify, op), Or(fallback))
 }
 
 /// Async, on a worker.
-pub fn async_worker<R, A, F, Fut>(ask: Ask, op: F) -> impl Future<Output = R> + Send
+pub fn async_worker<R, A, F, Fut>(ask: Ask, op: F) -> OnWorkerThread<R, A, F, Fut, Convert<R>>
 where
     R: FromTimeout + Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
 {
-    let call = worker::async_worker(ask, R::ending, op);
-    Rim::new(call, |ending| or(ending, R::from_timeout))
+    async_worker_or(ask, R::from_timeout, op, R::ending)
 }
 
 /// Async, on a worker, with `fallback`.
 pub fn async_worker_or<R, A, F, Fut, B>(
     ask: Ask,
     fallback: B,
-    classify: Classify<R>,
     op: F,
-) -> impl Future<Output = R>
+    classify: Classify<R>,
+) -> OnWorkerThread<R, A, F, Fut, B>
 where
     R: Send + 'static,
     A: TokenParam,
@@ -231,6 +288,5 @@ where
     Fut: Future<Output = R>,
     B: FnOnce(TimeoutError) -> R,
 {
-    let call = worker::async_worker(ask, classify, op);
-    Rim::new(call, |ending| or(ending, fallback))
+    Rim::new(worker::async_worker(ask, classify, op), Or(fallback))
 }

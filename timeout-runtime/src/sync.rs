@@ -3,10 +3,10 @@
 //! What is model-checked takes its primitives from here and is a plain value: it can be made inside a model. Statics, `Weak`
 //! and thread-locals, which loom has no or other forms of, come from `std` everywhere.
 
-#[cfg(not(timeout_loom))]
+#[cfg(not(all(test, timeout_loom)))]
 pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
 
-#[cfg(timeout_loom)]
+#[cfg(all(test, timeout_loom))]
 pub(crate) use loom::sync::atomic::{AtomicU8, Ordering};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::call::ask::{Ask, Policy, PolicyRef};
-use crate::call::rim::Rim;
+use crate::call::rim::{AsOutcome, AsResult, Rim};
 use crate::call::{inline, worker};
 use crate::error::{InvalidLimit, TimeoutError};
 use crate::event::Event;
@@ -224,7 +224,7 @@ impl Timeout {
         E: From<TimeoutError> + fmt::Debug,
     {
         let call = inline::async_inline(self.ask(), of_result, op);
-        Rim::new(call, |ending| Outcome::of(ending).into_result())
+        Rim::new(call, AsResult)
     }
 
     /// As [`call_async`](Self::call_async), with every ending told apart.
@@ -241,7 +241,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: fmt::Debug,
     {
-        Rim::new(inline::async_inline(self.ask(), of_result, op), Outcome::of)
+        Rim::new(inline::async_inline(self.ask(), of_result, op), AsOutcome)
     }
 
     /// Spawns the future of `op` on the Tokio runtime around the call, where it may outlive the caller's wait.
@@ -267,7 +267,7 @@ impl Timeout {
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
         let call = crate::call::task::async_task(self.ask(), of_result, op);
-        Rim::new(call, |ending| Outcome::of(ending).into_result())
+        Rim::new(call, AsResult)
     }
 
     /// As [`call_task`](Self::call_task), with every ending told apart.
@@ -287,7 +287,7 @@ impl Timeout {
         E: fmt::Debug + Send + 'static,
     {
         let call = crate::call::task::async_task(self.ask(), of_result, op);
-        Rim::new(call, Outcome::of)
+        Rim::new(call, AsOutcome)
     }
 
     /// Builds and polls the future of `op` on a worker thread: it need not be `Send`, and may block.
@@ -312,7 +312,7 @@ impl Timeout {
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
         let call = worker::async_worker(self.ask(), of_result, op);
-        Rim::new(call, |ending| Outcome::of(ending).into_result())
+        Rim::new(call, AsResult)
     }
 
     /// As [`call_async_on_worker`](Self::call_async_on_worker), with every ending told apart.
@@ -330,7 +330,7 @@ impl Timeout {
         T: Send + 'static,
         E: fmt::Debug + Send + 'static,
     {
-        Rim::new(worker::async_worker(self.ask(), of_result, op), Outcome::of)
+        Rim::new(worker::async_worker(self.ask(), of_result, op), AsOutcome)
     }
 }
 

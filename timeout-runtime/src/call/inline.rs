@@ -1,6 +1,8 @@
 //! Operations where their caller is: run on its thread, or polled in place.
 
+use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -88,13 +90,14 @@ pin_project! {
     ///
     /// Cancel safe if the operation is: a future that is dropped before its first poll has called nothing; one that is dropped
     /// later has its token fired and its operation dropped.
-    pub(crate) struct InlineCall<R, F, Fut> {
+    pub struct InlineCall<R, A, F, Fut> {
         #[pin]
         stage: Stage<F, Fut>,
         classify: Classify<R>,
+        param: PhantomData<fn(A)>,
     }
 
-    impl<R, F, Fut> PinnedDrop for InlineCall<R, F, Fut> {
+    impl<R, A, F, Fut> PinnedDrop for InlineCall<R, A, F, Fut> {
         fn drop(this: Pin<&mut Self>) {
             if let StageProj::During { future, during } = this.project().stage.project() {
                 during.abandon(future);
@@ -108,7 +111,7 @@ pin_project! {
     #[project_replace = StageReplaced]
     enum Stage<F, Fut> {
         /// Until the first poll.
-        Before { ask: Ask, make: F },
+        Before { ask: Ask, op: F },
         /// From then on until the verdict.
         During {
             #[pin]
@@ -244,38 +247,41 @@ pub(crate) fn async_inline<R, A, F, Fut>(
     ask: Ask,
     classify: Classify<R>,
     op: F,
-) -> InlineCall<R, impl FnOnce(&mut Frame) -> Fut, Fut>
-where
-    A: TokenParam,
-    F: FnOnce(A) -> Fut,
-    Fut: Future<Output = R>,
-{
-    let make = move |frame: &mut Frame| op(A::of(|| frame.token().clone()));
+) -> InlineCall<R, A, F, Fut> {
     InlineCall {
-        stage: Stage::Before { ask, make },
+        stage: Stage::Before { ask, op },
         classify,
+        param: PhantomData,
     }
 }
 
 /// The first poll: the call starts, and its operation's future is made in place.
-fn begin<F, Fut>(mut stage: Pin<&mut Stage<F, Fut>>) -> Result<(), TimeoutError>
+fn begin<A, F, Fut>(mut stage: Pin<&mut Stage<F, Fut>>) -> Result<(), TimeoutError>
 where
-    F: FnOnce(&mut Frame) -> Fut,
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
 {
-    let StageReplaced::Before { ask, make } = stage.as_mut().project_replace(Stage::Done) else {
+    let StageReplaced::Before { ask, op } = stage.as_mut().project_replace(Stage::Done) else {
         panic!("a finished call was polled again");
     };
     let (shared, mut frame) = start(terms::open(ask, Clock::EXECUTOR)?);
     // An async block is only built here; nothing of the user's runs yet.
-    let future = Some(make(&mut frame));
+    let future = Some(op(A::of(|| frame.token().clone())));
     let during = During::new(shared, frame);
     stage.project_replace(Stage::During { future, during });
     Ok(())
 }
 
-impl<R, F, Fut> Future for InlineCall<R, F, Fut>
+impl<R, A, F, Fut> fmt::Debug for InlineCall<R, A, F, Fut> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InlineCall").finish_non_exhaustive()
+    }
+}
+
+impl<R, A, F, Fut> Future for InlineCall<R, A, F, Fut>
 where
-    F: FnOnce(&mut Frame) -> Fut,
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
     Fut: Future<Output = R>,
 {
     type Output = Result<R, TimeoutError>;
@@ -284,7 +290,7 @@ where
         let this = self.project();
         let mut stage = this.stage;
         if !matches!(*stage, Stage::During { .. })
-            && let Err(error) = begin(stage.as_mut())
+            && let Err(error) = begin::<A, _, _>(stage.as_mut())
         {
             return Poll::Ready(Err(error));
         }

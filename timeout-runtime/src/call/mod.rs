@@ -11,7 +11,7 @@ pub(crate) mod ask;
 mod carried;
 pub(crate) mod inline;
 mod record;
-mod remote;
+pub(crate) mod remote;
 pub(crate) mod rim;
 pub(crate) mod sides;
 #[cfg(feature = "tokio")]

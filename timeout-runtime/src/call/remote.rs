@@ -1,5 +1,6 @@
 //! Waiting for an operation that runs apart from its caller: parked, or polled.
 
+use std::fmt;
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -43,7 +44,7 @@ impl<F: Send + 'static, R: Send + 'static> Remote<R> for Record<F, R> {
 }
 
 /// A call whose operation is on its way. Dropping it before the verdict means that the caller has gone.
-pub(crate) struct Launched<R> {
+pub struct Launched<R> {
     record: Arc<dyn Remote<R>>,
     /// Its place in the queue, if there was no worker for it.
     ticket: Option<workers::Ticket>,
@@ -118,6 +119,12 @@ impl<R> Launched<R> {
     }
 }
 
+impl<R> fmt::Debug for Launched<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launched").finish_non_exhaustive()
+    }
+}
+
 impl<R> Drop for Launched<R> {
     fn drop(&mut self) {
         if self.decided {
@@ -138,11 +145,19 @@ impl<R> Drop for Launched<R> {
     }
 }
 
+/// What sends an operation on its way.
+pub trait Launch<R> {
+    #[doc(hidden)]
+    fn launch(self) -> Result<Launched<R>, TimeoutError>;
+}
+
 /// A call that is launched at the first poll and then waited for.
 ///
 /// Cancel safe in this sense: a future that is dropped before its first poll has called nothing; one that is dropped later has
 /// its operation's token fired, and leaves the operation abandoned until it ends.
-pub(crate) enum RemoteCall<R, L> {
+pub struct RemoteCall<R, L>(Stage<R, L>);
+
+enum Stage<R, L> {
     Before(Option<L>),
     Waiting(Launched<R>, Wait, CallerAlarm),
     Done,
@@ -151,35 +166,36 @@ pub(crate) enum RemoteCall<R, L> {
 // Nothing in it is pinned: the operation's future lives elsewhere.
 impl<R, L> Unpin for RemoteCall<R, L> {}
 
-impl<R, L> RemoteCall<R, L>
-where
-    L: FnOnce() -> Result<Launched<R>, TimeoutError>,
-{
+impl<R, L> RemoteCall<R, L> {
     pub(crate) fn new(launch: L) -> Self {
-        Self::Before(Some(launch))
+        Self(Stage::Before(Some(launch)))
     }
 }
 
-impl<R, L> Future for RemoteCall<R, L>
-where
-    L: FnOnce() -> Result<Launched<R>, TimeoutError>,
-{
+impl<R, L> fmt::Debug for RemoteCall<R, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteCall").finish_non_exhaustive()
+    }
+}
+
+impl<R, L: Launch<R>> Future for RemoteCall<R, L> {
     type Output = Result<R, TimeoutError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Self::Before(launch) = &mut *self {
-            let launch = launch.take();
-            *self = Self::Done;
-            if let Some(launch) = launch {
-                match launch() {
-                    Ok(launched) => {
-                        *self = Self::Waiting(launched, Wait::default(), CallerAlarm::default());
-                    }
-                    Err(error) => return Poll::Ready(Err(error)),
+        let stage = &mut self.0;
+        if let Stage::Before(launch) = stage
+            && let Some(launch) = launch.take()
+        {
+            // If launching panics the call is over.
+            *stage = Stage::Done;
+            match launch.launch() {
+                Ok(launched) => {
+                    *stage = Stage::Waiting(launched, Wait::default(), CallerAlarm::default());
                 }
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
-        let Self::Waiting(launched, wait, alarm) = &mut *self else {
+        let Stage::Waiting(launched, wait, alarm) = stage else {
             panic!("a finished call was polled again");
         };
         launched.record.token().set_owner(context.waker());
@@ -189,7 +205,7 @@ where
                 Poll::Pending
             }
             Ok(ending) => {
-                *self = Self::Done;
+                *stage = Stage::Done;
                 Poll::Ready(ending)
             }
         }

@@ -1,6 +1,8 @@
 //! Operations as tasks of the caller's Tokio runtime.
 
+use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,23 +19,35 @@ use crate::unwind;
 use super::TokenParam;
 use super::ask::Ask;
 use super::record::{Caller, Operation, Record};
-use super::remote::{Launched, RemoteCall};
+use super::remote::{Launch, Launched, RemoteCall};
 use super::sides::{Classify, Ended};
 use super::terms;
 
-/// Spawns the future of `op` on the runtime around the call.
-pub(crate) fn async_task<R, A, F, Fut>(
+/// An operation that is to be spawned.
+pub struct Spawn<R, A, F, Fut> {
     ask: Ask,
     classify: Classify<R>,
     op: F,
-) -> impl Future<Output = Result<R, TimeoutError>> + Send
+    shape: PhantomData<fn(A) -> Fut>,
+}
+
+impl<R, A, F, Fut> fmt::Debug for Spawn<R, A, F, Fut> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawn").finish_non_exhaustive()
+    }
+}
+
+impl<R, A, F, Fut> Launch<R> for Spawn<R, A, F, Fut>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
     R: Send + 'static,
 {
-    RemoteCall::new(move || {
+    fn launch(self) -> Result<Launched<R>, TimeoutError> {
+        let Self {
+            ask, classify, op, ..
+        } = self;
         let opening = terms::open(ask, Clock::Tokio)?;
         let Ok(runtime) = Handle::try_current() else {
             return Err(opening.terms.not_started(Cause::NoRuntime, None));
@@ -47,6 +61,20 @@ where
             future: None,
         });
         Ok(Launched::new(record, None))
+    }
+}
+
+/// Spawns the future of `op` on the runtime around the call.
+pub(crate) fn async_task<R, A, F, Fut>(
+    ask: Ask,
+    classify: Classify<R>,
+    op: F,
+) -> RemoteCall<R, Spawn<R, A, F, Fut>> {
+    RemoteCall::new(Spawn {
+        ask,
+        classify,
+        op,
+        shape: PhantomData,
     })
 }
 

@@ -1,6 +1,8 @@
 //! Operations on worker threads.
 
+use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -14,7 +16,7 @@ use crate::{context, parking, unwind};
 use super::TokenParam;
 use super::ask::Ask;
 use super::record::{Caller, Operation, Record};
-use super::remote::{Launched, RemoteCall};
+use super::remote::{Launch, Launched, RemoteCall};
 use super::sides::Classify;
 use super::terms;
 
@@ -80,20 +82,46 @@ where
     launch(ask, Caller::Parked(waker.clone()), classify, op)?.park(&waker)
 }
 
-/// Builds and polls the future of `op` on a worker.
-pub(crate) fn async_worker<R, A, F, Fut>(
+/// An operation that is to be built and polled on a worker.
+pub struct OnWorker<R, A, F, Fut> {
     ask: Ask,
     classify: Classify<R>,
     op: F,
-) -> impl Future<Output = Result<R, TimeoutError>> + Send
+    shape: PhantomData<fn(A) -> Fut>,
+}
+
+impl<R, A, F, Fut> fmt::Debug for OnWorker<R, A, F, Fut> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnWorker").finish_non_exhaustive()
+    }
+}
+
+impl<R, A, F, Fut> Launch<R> for OnWorker<R, A, F, Fut>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
     R: Send + 'static,
 {
-    RemoteCall::new(move || {
+    fn launch(self) -> Result<Launched<R>, TimeoutError> {
+        let Self {
+            ask, classify, op, ..
+        } = self;
         let op = move |token| parking::block_on(op(A::of(|| token)));
         launch(ask, Caller::Polled, classify, op)
+    }
+}
+
+/// Builds and polls the future of `op` on a worker.
+pub(crate) fn async_worker<R, A, F, Fut>(
+    ask: Ask,
+    classify: Classify<R>,
+    op: F,
+) -> RemoteCall<R, OnWorker<R, A, F, Fut>> {
+    RemoteCall::new(OnWorker {
+        ask,
+        classify,
+        op,
+        shape: PhantomData,
     })
 }

@@ -344,18 +344,18 @@ impl<C: ?Sized> Node<C> {
         }
     }
 
-    /// The call has ended in time: its own deadline is forgotten, what lies above still reaches the token.
+    /// The call has ended in time: its own deadline and its caller are forgotten, what lies above still reaches the token.
     pub(crate) fn settle(&self) {
-        if matches!(self.state.load(Ordering::Acquire), WATCHED | CLOCKED) {
-            let mut links = lock(&self.links);
-            if self.cause().is_none() {
-                self.state.store(PLAIN, Ordering::Release);
-            }
-            let alarm = links.more.as_mut().and_then(|more| more.alarm.take());
-            drop(links);
-            if let Some(key) = alarm {
-                timer::disarm(key);
-            }
+        let mut links = lock(&self.links);
+        if self.cause().is_none() {
+            self.state.store(PLAIN, Ordering::Release);
+        }
+        let owner = links.owner.take();
+        let alarm = links.more.as_mut().and_then(|more| more.alarm.take());
+        drop(links);
+        drop(owner);
+        if let Some(key) = alarm {
+            timer::disarm(key);
         }
     }
 

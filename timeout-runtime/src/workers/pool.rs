@@ -118,7 +118,7 @@ pub fn stats() -> Stats {
 
 /// Hands `job` to a worker, started now if need be. With no worker to be had it is queued until one is free.
 pub(crate) fn submit(job: Arc<dyn Job>) -> Result<Place, NoWorker> {
-    let job = match hand_over(job) {
+    let job = match hand_over(job, settings::cap()) {
         Ok(()) => return Ok(Place::Handed),
         Err(job) => job,
     };
@@ -138,9 +138,9 @@ pub(crate) fn submit(job: Arc<dyn Job>) -> Result<Place, NoWorker> {
     Ok(Place::Queued(Ticket(ticket)))
 }
 
-/// Hands `job` to a worker if one is idle or can be started; `false` otherwise.
+/// Hands `job` to a worker, past the cap if need be; `false` if no thread can be started.
 pub(crate) fn submit_at_once(job: Arc<dyn Job>) -> bool {
-    hand_over(job).is_ok()
+    hand_over(job, usize::MAX).is_ok()
 }
 
 /// Takes a job out of the queue; nothing happens if a worker has it.
@@ -149,7 +149,7 @@ pub(crate) fn withdraw(&Ticket(ticket): &Ticket) {
     drop(job);
 }
 
-fn hand_over(job: Arc<dyn Job>) -> Result<(), Arc<dyn Job>> {
+fn hand_over(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
     if settings::reuse() {
         let last = LAST.try_with(|last| last.borrow().clone()).ok().flatten();
         if let Some(worker) = last
@@ -165,14 +165,14 @@ fn hand_over(job: Arc<dyn Job>) -> Result<(), Arc<dyn Job>> {
             return Ok(());
         }
     }
-    start(job)
+    start(job, cap)
 }
 
-/// Starts a worker with `job`, within the cap.
-fn start(job: Arc<dyn Job>) -> Result<(), Arc<dyn Job>> {
+/// Starts a worker with `job`, unless there are `cap` already.
+fn start(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
     let worker = {
         let mut state = lock(&STATE);
-        if state.live.len() >= settings::cap() {
+        if state.live.len() >= cap {
             return Err(job);
         }
         state.last_name += 1;
