@@ -14,7 +14,8 @@ use pin_project_lite::pin_project;
 use crate::deadline::Deadline;
 use crate::error::Cause;
 use crate::token::CancelToken;
-use crate::token::node::{Node, Origin, Spec, Watch};
+use crate::token::node::Node;
+use crate::token::spec::{Origin, Spec, Watch};
 
 /// The frame of one call.
 #[derive(Clone)]

@@ -13,7 +13,8 @@ use crate::context::{self, Frame};
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::token::CancelToken;
-use crate::token::node::{Node, Spec, Watch};
+use crate::token::node::Node;
+use crate::token::spec::{Spec, Watch};
 use crate::unwind;
 
 use super::TokenParam;
@@ -225,7 +226,7 @@ impl During {
         if let Some(ended) = ended {
             return conclude(&self.shared, self.frame.as_ref(), classify, ended);
         }
-        let phase = self.shared.verdict.leave();
+        let phase = self.shared.leave_dropped();
         Err(self.shared.unanswered(phase, self.token(), false))
     }
 
@@ -237,8 +238,8 @@ impl During {
         if let Err(payload) = self.inside(|| future.set(None)) {
             unwind::dispose(payload);
         }
-        self.shared
-            .dropped(self.shared.verdict.leave(), self.token(), None);
+        let phase = self.shared.leave_dropped();
+        self.shared.dropped(phase, self.token(), None);
     }
 }
 

@@ -5,7 +5,8 @@ use std::task::Waker;
 
 use crate::context::Frame;
 use crate::sync::lock;
-use crate::token::node::{Node, NodeRef, Spec, Watch};
+use crate::token::node::{Node, NodeRef};
+use crate::token::spec::{Spec, Watch};
 use crate::unwind;
 
 use super::carried::Carried;

@@ -144,6 +144,13 @@ impl Shared {
         }
     }
 
+    /// The caller leaves an operation that it has just dropped where it was: it does not run on.
+    pub(crate) fn leave_dropped(&self) -> Phase {
+        let late = self.verdict.stop();
+        debug_assert!(!late, "the caller has announced nothing yet");
+        self.verdict.leave()
+    }
+
     /// The verdict of a call that was answered: its event. The token forgets the deadline.
     pub(crate) fn answered(&self, report: Report, token: Option<&Node>) {
         if let Some(token) = token {

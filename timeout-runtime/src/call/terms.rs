@@ -7,7 +7,8 @@ use crate::context::{self, Frame};
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
 use crate::event::{CallId, Event, EventKind, WorkerName, listener};
-use crate::token::node::{NodeRef, Origin};
+use crate::token::node::NodeRef;
+use crate::token::spec::Origin;
 use crate::{unwind, workers};
 
 use super::ask::{Ask, PolicyRef};

@@ -1,6 +1,9 @@
 //! [`CancelToken`]: the signal.
 
+pub(crate) mod links;
 pub(crate) mod node;
+mod parents;
+pub(crate) mod spec;
 mod wait;
 
 use std::borrow::Borrow;
@@ -13,7 +16,8 @@ use crate::deadline::Deadline;
 use crate::error::{Cause, Reason, TimeoutError};
 use crate::{context, unwind};
 
-use node::{Node, NodeRef, Origin, Spec};
+use node::{Node, NodeRef};
+use spec::{Origin, Spec};
 
 pub use wait::{Cancelled, CancelledOwned, Registration};
 

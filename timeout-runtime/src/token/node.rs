@@ -17,14 +17,11 @@
 //!    Dropping a chain goes through a list of the thread's own. Neither recurses.
 //! 5. Lock order: a node's links, then the timer's state. Never two nodes' links at once, and no user code under either.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
-use std::time::{Duration, Instant};
-
-use slab::Slab;
+use std::time::Instant;
 
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
@@ -32,8 +29,9 @@ use crate::sync::lock;
 use crate::timer::{self, Alarm};
 use crate::{parking, unwind, workers};
 
-/// What is run when a token fires.
-pub(crate) type Callback = Box<dyn FnOnce() + Send>;
+use super::links::{Callback, Fallout, Links, More};
+use super::parents::{self, Link};
+use super::spec::{Origin, Spec, Watch};
 
 /// A node whose cargo is of no interest.
 pub(crate) type NodeRef = Arc<Node>;
@@ -58,88 +56,6 @@ fn cause_of(state: u8) -> Option<Cause> {
     CAUSES.get(usize::from(state.checked_sub(FIRED)?)).copied()
 }
 
-/// Which call a token speaks of.
-#[derive(Clone, Copy)]
-pub(crate) struct Origin {
-    pub(crate) name: &'static str,
-    pub(crate) limit: Option<Duration>,
-    pub(crate) start: Option<Instant>,
-    pub(crate) clock: Clock,
-}
-
-impl Origin {
-    /// A token that belongs to no call.
-    pub(crate) const NONE: Self = Self {
-        name: "token",
-        limit: None,
-        start: None,
-        clock: Clock::Real,
-    };
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.start.map_or(Duration::ZERO, |start| {
-            self.clock.now().saturating_duration_since(start)
-        })
-    }
-}
-
-/// Who looks out for a token's deadline.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Watch {
-    /// Somebody fires the token when the time has come.
-    Watched,
-    /// Nobody: readers look at the clock.
-    Clocked,
-}
-
-/// What a new node is made of, besides its parents and its cargo.
-pub(crate) struct Spec {
-    pub(crate) origin: Origin,
-    pub(crate) deadline: Deadline,
-    /// The cause with which the deadline fires.
-    pub(crate) cause: Cause,
-    pub(crate) watch: Watch,
-    /// Whether this is the token of a call: causes are translated where they enter one.
-    pub(crate) is_call: bool,
-    pub(crate) owner: Option<Waker>,
-}
-
-impl Spec {
-    /// A token without deadline.
-    pub(crate) fn plain(origin: Origin) -> Self {
-        Self {
-            origin,
-            deadline: Deadline::never(),
-            cause: Cause::DeadlineExceeded,
-            watch: Watch::Watched,
-            is_call: false,
-            owner: None,
-        }
-    }
-}
-
-struct Link {
-    parent: NodeRef,
-    key: usize,
-}
-
-#[derive(Default)]
-struct Links {
-    /// The caller of the call that this token belongs to.
-    owner: Option<Waker>,
-    more: Option<Box<More>>,
-}
-
-/// What most tokens never have.
-#[derive(Default)]
-struct More {
-    children: Slab<Weak<Node>>,
-    waiters: Slab<Option<Waker>>,
-    callbacks: Slab<Callback>,
-    alarm: Option<timer::Key>,
-    reason: Option<Reason>,
-}
-
 /// One token, or one call together with its token: `cargo` is what the call needs besides.
 pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
     state: AtomicU8,
@@ -150,15 +66,6 @@ pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
     links: Mutex<Links>,
     parents: Vec<Link>,
     pub(crate) cargo: C,
-}
-
-/// What firing has taken out of the links, to be dealt with once the locks are free.
-#[derive(Default)]
-struct Fallout {
-    children: Vec<(Weak<Node>, Cause)>,
-    wakers: Vec<Waker>,
-    callbacks: Vec<Callback>,
-    alarms: Vec<timer::Key>,
 }
 
 impl<C: Send + Sync + 'static> Node<C> {
@@ -325,23 +232,7 @@ impl<C: ?Sized> Node<C> {
             links.more().reason = Some(Arc::clone(reason));
         }
         self.state.store(code(cause), Ordering::Release);
-        fallout.wakers.extend(links.owner.take());
-        if let Some(more) = &mut links.more {
-            let children = std::mem::take(&mut more.children);
-            let waiters = std::mem::take(&mut more.waiters);
-            let callbacks = std::mem::take(&mut more.callbacks);
-            fallout.alarms.extend(more.alarm.take());
-            drop(links);
-            fallout
-                .children
-                .extend(children.into_iter().map(|(_, child)| (child, cause)));
-            fallout
-                .wakers
-                .extend(waiters.into_iter().filter_map(|(_, waker)| waker));
-            fallout
-                .callbacks
-                .extend(callbacks.into_iter().map(|(_, callback)| callback));
-        }
+        links.release(cause, fallout);
     }
 
     /// The call has ended in time: its own deadline and its caller are forgotten, what lies above still reaches the token.
@@ -459,55 +350,100 @@ impl<C: ?Sized> Node<C> {
     }
 }
 
-impl Links {
-    fn more(&mut self) -> &mut More {
-        self.more.get_or_insert_default()
-    }
-}
-
-/// Parents that a thread is about to let go of, while it is letting go of a child.
-#[derive(Default)]
-struct LettingGo {
-    active: Cell<bool>,
-    list: RefCell<Vec<Vec<Link>>>,
-}
-
-thread_local! {
-    static LETTING_GO: LettingGo = LettingGo::default();
-}
-
-impl LettingGo {
-    /// The last child of a parent drops that parent, and so on up: each goes into the list, not into the next stack frame.
-    fn add(&self, links: Vec<Link>) {
-        self.list.borrow_mut().push(links);
-        if self.active.replace(true) {
-            return;
-        }
-        while let Some(links) = self.pop() {
-            unwind::dispose(links);
-        }
-        self.active.set(false);
-    }
-
-    fn pop(&self) -> Option<Vec<Link>> {
-        self.list.borrow_mut().pop()
-    }
-}
-
 impl<C: ?Sized> Drop for Node<C> {
     fn drop(&mut self) {
         if let Some(alarm) = self.unlink(|more| more.alarm.take()) {
             timer::disarm(alarm);
         }
-        let links = std::mem::take(&mut self.parents);
-        if links.is_empty() {
-            return;
-        }
-        for Link { parent, key } in &links {
+        for Link { parent, key } in &self.parents {
             drop(parent.unlink(|more| more.children.try_remove(*key)));
         }
-        let mut links = Some(links);
-        // Once the thread's storage is gone the links are dropped here, where `links` is.
-        let _ = LETTING_GO.try_with(|going| links.take().map(|links| going.add(links)));
+        parents::let_go(std::mem::take(&mut self.parents));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CancelToken, Timeout};
+    use std::thread;
+    use std::time::Duration;
+
+    /// So deep or wide that a recursion overflows the stack of `on_a_small_stack`.
+    const MANY: usize = 200_000;
+
+    fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
+        let thread = thread::Builder::new().stack_size(256 << 10).spawn(f);
+        thread.unwrap().join().unwrap();
+    }
+
+    fn chain() -> Vec<CancelToken> {
+        let mut tokens = vec![CancelToken::new()];
+        for _ in 0..MANY {
+            let child = tokens[tokens.len() - 1].child();
+            tokens.push(child);
+        }
+        tokens
+    }
+
+    #[test]
+    fn a_long_chain_is_cancelled_and_dropped_in_any_order() {
+        on_a_small_stack(|| {
+            let tokens = chain();
+            tokens[0].cancel();
+            assert!(tokens[MANY].is_cancelled());
+            drop(tokens);
+
+            let mut leaf_first = chain();
+            while leaf_first.pop().is_some() {}
+
+            // Only the leaf is left to hold the chain.
+            let leaf = chain().pop();
+            drop(leaf);
+        });
+    }
+
+    #[test]
+    fn a_wide_root_is_cancelled_and_dropped() {
+        on_a_small_stack(|| {
+            let root = CancelToken::new();
+            let children: Vec<_> = (0..MANY).map(|_| root.child()).collect();
+            root.cancel();
+            assert!(children.iter().all(CancelToken::is_cancelled));
+        });
+    }
+
+    #[test]
+    fn ended_calls_leave_no_link_on_a_parent_that_outlives_them() {
+        let parent = CancelToken::new();
+        let calls = Timeout::new("node::links", Duration::from_secs(60)).unwrap();
+        crate::CallContext::detached().with_token(&parent).run(|| {
+            for n in 0..100 {
+                let ending = calls.call(move |_| if n % 3 == 0 { Err(error()) } else { Ok(n) });
+                assert_eq!(ending.is_err(), n % 3 == 0);
+                let inline = calls.call_inline(|_| Ok::<_, TimeoutError>(n));
+                assert!(inline.is_ok());
+            }
+        });
+        // A worker lets go of the last call's record just after it has answered.
+        while parent.0.children() != 0 {
+            thread::yield_now();
+        }
+    }
+
+    fn error() -> TimeoutError {
+        TimeoutError::new("test", Cause::Cancelled, None, Duration::ZERO, true, None)
+    }
+
+    #[test]
+    fn a_deadline_is_found_through_lines_that_meet_again() {
+        let far = Instant::now() + Duration::from_secs(3600);
+        let mut spec = Spec::plain(Origin::NONE);
+        spec.deadline = Deadline::at(far);
+        let mut token = CancelToken(Node::new(spec, &[], ()));
+        for _ in 0..64 {
+            token = CancelToken::linked([token.child(), token.child()]);
+        }
+        assert_eq!(token.deadline(), Deadline::at(far));
     }
 }

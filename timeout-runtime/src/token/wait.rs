@@ -12,7 +12,8 @@ use crate::error::{Cause, TimeoutError};
 use crate::{context, parking, unwind};
 
 use super::CancelToken;
-use super::node::{Callback, Node};
+use super::links::Callback;
+use super::node::Node;
 
 impl CancelToken {
     /// Waits until the token fires.

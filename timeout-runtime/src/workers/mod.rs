@@ -10,7 +10,7 @@ mod settings;
 use std::sync::Arc;
 
 use crate::event::WorkerName;
-use crate::token::node::Callback;
+use crate::token::links::Callback;
 use crate::{context, unwind};
 
 pub use abandoned::{Abandoned, abandoned, drain};
