@@ -263,6 +263,45 @@ where
     Rim::new(task::async_task(ask, classify, op), Or(fallback))
 }
 
+/// Met by no type: it says what is missing.
+#[cfg(not(feature = "tokio"))]
+#[diagnostic::on_unimplemented(
+    message = "`run = \"task\"` needs the feature `tokio` of `timeout-runtime`",
+    label = "an async function with `run = \"task\"` or `cancel = false`",
+    note = "turn the feature on, or set `run = \"worker\"`"
+)]
+pub trait TokioFeature {}
+
+/// Async, as a task: an error that names the feature.
+#[cfg(not(feature = "tokio"))]
+pub fn async_task<R: TokioFeature, A, F, Fut>(_: Ask, op: F) -> std::future::Pending<R>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
+    Fut: Future<Output = R>,
+{
+    drop(op);
+    std::future::pending()
+}
+
+/// Async, as a task, with `fallback`: an error that names the feature.
+#[cfg(not(feature = "tokio"))]
+pub fn async_task_or<R: TokioFeature, A, F, Fut, B>(
+    _: Ask,
+    _: B,
+    op: F,
+    _: Classify<R>,
+) -> std::future::Pending<R>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
+    Fut: Future<Output = R>,
+    B: FnOnce(TimeoutError) -> R,
+{
+    drop(op);
+    std::future::pending()
+}
+
 /// Async, on a worker.
 pub fn async_worker<R, A, F, Fut>(ask: Ask, op: F) -> OnWorkerThread<R, A, F, Fut, Convert<R>>
 where
