@@ -31,11 +31,23 @@ pub(crate) struct Args {
 }
 
 /// An option that can be given once.
+#[derive(Default)]
 pub(crate) enum Slot<T> {
+    #[default]
     Absent,
     /// The value was refused; its error is reported already.
     Refused,
     Given(Given<T>),
+}
+
+/// An option as given, with what is needed to point at it.
+pub(crate) struct Given<T> {
+    pub(crate) value: T,
+    pub(crate) word: Ident,
+    /// The value as typed.
+    pub(crate) typed: TokenStream,
+    /// The place of the option among all options of the attribute.
+    pub(crate) place: usize,
 }
 
 impl<T> Given<T> {
@@ -52,23 +64,6 @@ impl<T> Given<T> {
             typed,
             place,
         }
-    }
-}
-
-/// An option as given, with what is needed to point at it.
-pub(crate) struct Given<T> {
-    pub(crate) value: T,
-    pub(crate) word: Ident,
-    /// The value as typed.
-    pub(crate) typed: TokenStream,
-    /// The place of the option among all options of the attribute.
-    pub(crate) place: usize,
-}
-
-// Not derived, since `T` need not be `Default`.
-impl<T> Default for Slot<T> {
-    fn default() -> Self {
-        Self::Absent
     }
 }
 
@@ -236,24 +231,8 @@ impl Args {
 
     /// Reads one option and the comma after it.
     fn option(&mut self, input: ParseStream<'_>, place: usize, errors: &mut Errors) {
-        if let Ok(word) = input.fork().call(Ident::parse_any) {
-            let _: syn::Result<Ident> = input.call(Ident::parse_any);
-            if let Some(key) = KEYS.iter().find(|key| word == key.word) {
-                (key.read)(
-                    Reading {
-                        key,
-                        word,
-                        place,
-                        input,
-                        errors,
-                    },
-                    self,
-                );
-            } else {
-                self.garbled = true;
-                errors.add(&word, unknown(&word));
-                skip_value(input);
-            }
+        if let Ok(word) = input.call(Ident::parse_any) {
+            self.named_option(word, input, place, errors);
         } else {
             self.garbled = true;
             errors.push(input.error(format_args!("expected one of {}", words())));
@@ -264,6 +243,30 @@ impl Args {
             errors.push(input.error("expected `,`"));
             skip_value(input);
             let _: syn::Result<Token![,]> = input.parse();
+        }
+    }
+
+    /// Reads what follows the word of an option.
+    fn named_option(
+        &mut self,
+        word: Ident,
+        input: ParseStream<'_>,
+        place: usize,
+        errors: &mut Errors,
+    ) {
+        if let Some(key) = KEYS.iter().find(|key| word == key.word) {
+            let reading = Reading {
+                key,
+                word,
+                place,
+                input,
+                errors,
+            };
+            (key.read)(reading, self);
+        } else {
+            self.garbled = true;
+            errors.add(&word, unknown(&word));
+            skip_value(input);
         }
     }
 }

@@ -75,8 +75,9 @@ impl Bindings<'_> {
                 let value = self.argument_value(slot, ty);
                 let whole = quote_spanned!(self.here=> #(#conditions)* let #slot = #value;);
                 // `let _ = …` would bind nothing, and has lints of its own.
-                let parts = (!matches!(**pat, Pat::Wild(_)))
-                    .then(|| quote_spanned!(self.here=> #(#conditions)* #(#lints)* #quiet let #pat = #slot;));
+                let parts = (!matches!(**pat, Pat::Wild(_))).then(
+                    || quote_spanned!(self.here=> #(#conditions)* #(#lints)* let #pat = #slot;),
+                );
                 quote_spanned!(self.here=> #whole #parts)
             }
             Kind::Token { .. } => TokenStream::new(),
@@ -108,17 +109,17 @@ impl Bindings<'_> {
             _ => None,
         });
         let bind = |(index, name): (usize, &Ident)| {
-            let used = quote_spanned!(here=> let _ = &#name;);
+            let silence = quote_spanned!(here=> let _ = &#name;);
             match parameter {
                 Some((lints, mutability, parameter)) => {
                     let name = relocated(name.to_token_stream(), parameter.span());
-                    quote_spanned!(here=> #(#lints)* #quiet let #mutability #name = __form.bind(&__token); #used)
+                    quote_spanned!(here=> #(#lints)* #quiet let #mutability #name = __form.bind(&__token); #silence)
                 }
                 None if index + 1 == uses.len() => {
-                    quote_spanned!(here=> #quiet let #name = __token; #used)
+                    quote_spanned!(here=> #quiet let #name = __token; #silence)
                 }
                 None => {
-                    quote_spanned!(here=> #quiet let #name = __timeout_p::Clone::clone(&__token); #used)
+                    quote_spanned!(here=> #quiet let #name = __timeout_p::Clone::clone(&__token); #silence)
                 }
             }
         };
@@ -128,14 +129,7 @@ impl Bindings<'_> {
     /// Lints that would speak of the binding rather than of what the user wrote.
     fn quiet(&self) -> TokenStream {
         quote_spanned! {self.here=>
-            #[allow(
-                clippy::shadow_same,
-                clippy::shadow_reuse,
-                clippy::shadow_unrelated,
-                clippy::used_underscore_binding,
-                clippy::no_effect_underscore_binding,
-                non_snake_case,
-            )]
+            #[allow(clippy::pedantic, clippy::restriction)]
         }
     }
 }

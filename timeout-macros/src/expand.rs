@@ -64,7 +64,7 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
 ///     use ::timeout_runtime::__private as __timeout_p;
 ///     let cancel_token = __timeout_p::never_run::<__timeout_p::CancelToken>();
 ///     let _ = &cancel_token;
-///     { BODY }
+///     ({ BODY })
 /// }
 /// ```
 pub(crate) fn as_typed(item: &Item, door: &Door) -> TokenStream {
@@ -85,7 +85,7 @@ pub(crate) fn as_typed(item: &Item, door: &Door) -> TokenStream {
     let token = quote_spanned! {here=>
         #(let #uses = __timeout_p::never_run::<__timeout_p::CancelToken>(); let _ = &#uses;)*
     };
-    let block = braces(quote!(#inner_attrs #open #token #block), body.braces);
+    let block = braces(quote!(#inner_attrs #open #token (#block)), body.braces);
     quote!(#(#attrs)* #vis #sig #block)
 }
 
@@ -117,23 +117,26 @@ struct Expansion<'a> {
 impl<'a> Expansion<'a> {
     fn new(plan: &'a Plan<'a>) -> Self {
         let here = here(&plan.item.sig);
-        let answer = match plan.output() {
-            Some(ty) => types::inferred(ty).into_token_stream(),
-            None => quote_spanned!(here=> ()),
-        };
+        let nothing = || quote_spanned!(here=> ());
+        let answer = plan
+            .output()
+            .map(types::inferred)
+            .map_or_else(nothing, ToTokens::into_token_stream);
         Self { plan, here, answer }
+    }
+
+    fn is_async(&self) -> bool {
+        self.plan.item.sig.asyncness.is_some()
     }
 
     /// What all calls of the function share.
     fn policy(&self) -> TokenStream {
         let Self { plan, here, .. } = *self;
-        let name = match &plan.name {
-            Some(name) => name.to_token_stream(),
-            None => {
-                let function = plan.item.sig.ident.unraw().to_string();
-                quote_spanned!(here=> __timeout_p::concat!(__timeout_p::module_path!(), "::", #function))
-            }
+        let path = || {
+            let function = plan.item.sig.ident.unraw().to_string();
+            quote_spanned!(here=> __timeout_p::concat!(__timeout_p::module_path!(), "::", #function))
         };
+        let name = plan.name.clone().unwrap_or_else(path);
         let keep_running = plan
             .run
             .keeps_running()
@@ -207,86 +210,79 @@ impl<'a> Expansion<'a> {
         quote_spanned!(self.here=> #otherwise #(#conditions)* let (__ask, __form) = __ask.caller_token(#token);)
     }
 
-    /// The one call into the runtime, for an `async fn` with `.await` behind it. With `fallback`, what the runtime
-    /// would otherwise ask of the return type is given to it:
+    /// The one call into the runtime, for an `async fn` with `.await` behind it:
     ///
     /// ```text
-    /// __timeout_p::sync_worker_or::<u8, _, _, _>(__ask, __fallback, OPERATION, |answer| __timeout_p::Answer(answer).ending())
+    /// __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__ask, OPERATION)
+    /// ```
+    ///
+    /// With `fallback`, nothing is asked of the return type, and what it would have answered is handed over:
+    ///
+    /// ```text
+    /// __timeout_p::sync_worker_or::<usize, _, _, _>(__ask, __fallback, OPERATION, |__answer| __timeout_p::Answer(__answer).ending())
     /// ```
     fn call(&self) -> TokenStream {
-        let Self {
-            plan,
-            here,
-            ref answer,
-        } = *self;
-        let (entry, operation) = match plan.run {
-            Run::SyncWorker(_) => ("sync_worker", self.sync_operation()),
-            Run::SyncInline(_) => ("sync_inline", self.sync_operation()),
-            Run::AsyncInline(_) => ("async_inline", self.async_operation()),
-            Run::AsyncTask(_) => ("async_task", self.async_operation()),
-            Run::AsyncWorker(_) => ("async_worker", self.async_operation()),
+        let Self { plan, here, answer } = self;
+        let entry = match plan.run {
+            Run::SyncWorker(_) => "sync_worker",
+            Run::SyncInline(_) => "sync_inline",
+            Run::AsyncInline(_) => "async_inline",
+            Run::AsyncTask(_) => "async_task",
+            Run::AsyncWorker(_) => "async_worker",
         };
-        let is_async = plan.item.sig.asyncness.is_some();
-        let future = is_async.then(|| quote_spanned!(here=> , _));
-        let wait = is_async.then(|| quote_spanned!(here=> .await));
+        let operation = self.operation();
+        let future = self.is_async().then(|| quote_spanned!(*here=> , _));
+        let wait = self.is_async().then(|| quote_spanned!(*here=> .await));
         if plan.fallback.is_some() {
-            let entry = format_ident!("{entry}_or", span = here);
-            quote_spanned! {here=>
+            let entry = format_ident!("{entry}_or", span = *here);
+            quote_spanned! {*here=>
                 __timeout_p::#entry::<#answer, _, _ #future, _>(
                     __ask, __fallback, #operation, |__answer| __timeout_p::Answer(__answer).ending(),
                 )#wait
             }
         } else {
-            let entry = Ident::new(entry, here);
-            quote_spanned!(here=> __timeout_p::#entry::<#answer, _, _ #future>(__ask, #operation)#wait)
+            let entry = Ident::new(entry, *here);
+            quote_spanned!(*here=> __timeout_p::#entry::<#answer, _, _ #future>(__ask, #operation)#wait)
         }
     }
 
+    /// The body with what it needs, as the runtime calls it. For a sync function:
+    ///
     /// ```text
-    /// move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> { BINDINGS { BODY } }
+    /// move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> { BINDINGS ({ BODY }) }
     /// ```
     ///
-    /// The inner braces are the user's; the outer ones have the rules of this crate's edition, by which what the last
-    /// expression of a body borrows may be one of the bindings.
-    fn sync_operation(&self) -> TokenStream {
-        let Self {
-            plan,
-            here,
-            ref answer,
-        } = *self;
-        let (parameter, bindings) = (self.parameter(), bindings::all(plan, here));
-        let block = &plan.item.body.block;
-        quote_spanned! {here=>
-            #[allow(unused_braces)]
-            move |#parameter| -> #answer { #bindings #block }
-        }
-    }
-
+    /// The inner braces are the user's, untouched, and in parentheses so that they do not count as needless. The outer
+    /// ones have the rules of this crate's edition: what the last expression of a body borrows may be a binding.
+    ///
+    /// For an `async fn`:
+    ///
     /// ```text
     /// move |__token: __timeout_p::CancelToken| async move {
-    ///     if false { return __timeout_p::never_run::<Result<usize, TimeoutError>>(); }
+    ///     if false {
+    ///         return __timeout_p::never_run::<Result<usize, TimeoutError>>();
+    ///     }
     ///     BINDINGS
-    ///     { BODY }
+    ///     ({ BODY })
     /// }
     /// ```
     ///
-    /// An async block cannot name the type of its answer. The first `return` in it does, so that a mismatch is
-    /// reported at the expression that does not match.
-    fn async_operation(&self) -> TokenStream {
-        let Self {
-            plan,
-            here,
-            ref answer,
-        } = *self;
-        let (parameter, bindings) = (self.parameter(), bindings::all(plan, here));
+    /// An async block cannot name the type of its answer, but its first `return` can, so that a mismatch is reported at
+    /// the expression that does not match.
+    fn operation(&self) -> TokenStream {
+        let Self { plan, here, answer } = self;
+        let (parameter, bindings) = (self.parameter(), bindings::all(plan, *here));
         let block = &plan.item.body.block;
-        quote_spanned! {here=>
-            #[allow(unused_braces)]
-            move |#parameter| async move {
-                if false { return __timeout_p::never_run::<#answer>(); }
-                #bindings
-                #block
+        if self.is_async() {
+            quote_spanned! {*here=>
+                move |#parameter| async move {
+                    if false { return __timeout_p::never_run::<#answer>(); }
+                    #bindings
+                    (#block)
+                }
             }
+        } else {
+            quote_spanned!(*here=> move |#parameter| -> #answer { #bindings (#block) })
         }
     }
 

@@ -1,4 +1,5 @@
-//! The `#[timeout]` attribute of the timeout-runtime crate.
+//! The `#[timeout]` attribute of the `timeout-runtime` crate, which re-exports it. Depend on that crate alone: the code
+//! that the attribute generates calls into it.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,8 @@ mod item;
 mod params;
 mod plan;
 mod suggest;
+#[cfg(test)]
+mod tests;
 mod token;
 mod types;
 mod values;
@@ -18,7 +21,119 @@ mod values;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// TODO
+use crate::args::Args;
+use crate::errors::Errors;
+use crate::item::Item;
+use crate::plan::{Door, Plan};
+
+/// Limits how long one call of a function may take, and tells the operation when its time is up.
+///
+/// ```
+/// use timeout_runtime::{TimeoutError, timeout};
+///
+/// #[timeout(name = "scan", ms = 200)]
+/// fn scan(rows: Vec<u64>) -> Result<usize, TimeoutError> {
+///     let mut hits = 0;
+///     for row in rows {
+///         cancel_token.check()?;
+///         hits += usize::from(row % 7 == 0);
+///     }
+///     Ok(hits)
+/// }
+///
+/// #[timeout(name = "greet", secs = 1)]
+/// async fn greet(name: &str) -> Result<String, TimeoutError> {
+///     Ok(format!("hello, {name}"))
+/// }
+/// ```
+///
+/// The signature stays as it is written. Callers get the operation's answer, or what the return type makes of a
+/// `TimeoutError`.
+///
+/// # Arguments
+///
+/// | argument | value | default | meaning |
+/// |---|---|---|---|
+/// | `name` | string, or constant `&'static str` | `module::function` | identifies the function in events and errors |
+/// | `ms`, `secs` | integer, or expression of type `u64` | | the limit of one call, in milliseconds or seconds |
+/// | `limit` | string such as `"1m 30s"`, or expression of type `Duration` | | the limit of one call |
+/// | `cancel` | `true`, `false` | `true` | whether the token fires at the limit; `false` lets the operation run on, abandoned |
+/// | `grace` | as `limit` | none | how long past the signal an answer still counts; callers wait that much longer |
+/// | `run` | `"worker"`, `"inline"`, `"task"` | see below | where the operation runs |
+/// | `token` | identifier | `cancel_token` | the name under which the body finds its token |
+/// | `fallback` | function of `TimeoutError` | | gives callers their answer when there is none; makes any return type possible |
+/// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuse to start while so many operations of this function run abandoned |
+/// | `crate` | path, or string that holds one | `::timeout_runtime` | where the runtime is, if it is renamed or re-exported |
+///
+/// One of `ms`, `secs` and `limit` sets the limit. A literal limit of zero does not compile; an expression that comes out as
+/// zero means that the call has expired when it begins. Strings are read at compile time: whole numbers, each with one of
+/// the units `ns`, `us`, `ms`, `s`, `m`, `h` and `d`.
+///
+/// Expressions may use `self` and the arguments that are plain names. Each is evaluated once per call, in the order in
+/// which they are written, before the arguments move; what it borrows or locks is free again right after.
+///
+/// # Where the operation runs
+///
+/// | function | `run` | how | may borrow |
+/// |---|---|---|---|
+/// | `fn` | `"worker"` (default) | on a pooled thread, while the caller waits | no |
+/// | `fn` | `"inline"` | on the caller's thread; it has to watch its token | yes |
+/// | `async fn` | `"inline"` (default) | polled in place, and dropped at the limit | yes |
+/// | `async fn` | `"task"` (default with `cancel = false`) | as a Tokio task | no |
+/// | `async fn` | `"worker"` | polled on a pooled thread; its future need not be `Send` | no |
+///
+/// Where it may not borrow, its arguments and its answer must be `Send + 'static`: take `String` for `&str`, `Arc<T>` for
+/// `&T`, `self: Arc<Self>` for `&self`. `cancel = false` goes with neither `run = "inline"` nor `grace`.
+///
+/// The clock of a `fn` starts when it is called, that of an `async fn` when its future is first polled.
+///
+/// # The token
+///
+/// A body that names `cancel_token`, in code, in the arguments of a macro or in a format string such as
+/// `"{cancel_token:?}"`, gets a `CancelToken` of that name. A `let` of the same name wins over it.
+///
+/// A parameter of that name is the caller's token, a `CancelToken` or a `&CancelToken`. In the body, the name then stands
+/// for a token that fires with the caller's and at the end of this call, whichever comes first.
+///
+/// ```
+/// use timeout_runtime::{CancelToken, TimeoutError, timeout};
+///
+/// #[timeout(ms = 200, token = stop)]
+/// fn wait_for(stop: &CancelToken, done: fn() -> bool) -> Result<(), TimeoutError> {
+///     while !done() {
+///         stop.check()?;
+///     }
+///     Ok(())
+/// }
+/// ```
+///
+/// # Return types
+///
+/// The return type implements `FromTimeout`: `Result<T, E>` with `E: From<TimeoutError> + Debug`, `Option<T>`, or a type of
+/// your own. Any other type takes a `fallback`:
+///
+/// ```
+/// use timeout_runtime::timeout;
+///
+/// #[timeout(ms = 50, fallback = |_| 0)]
+/// fn count(rows: Vec<u64>) -> usize {
+///     rows.len()
+/// }
+/// ```
+///
+/// # Functions
+///
+/// Free and associated functions, methods with any receiver and methods of trait implementations, sync and `async`,
+/// generic or not, with any patterns and attributes on their arguments. Where an argument is a pattern, rustdoc shows a
+/// generated name. Arguments drop when the operation ends, in the order of a plain function.
+///
+/// Not `const fn`, `extern fn`, variadic functions, methods without a body, functions that never return, and `unsafe fn`
+/// unless it runs inline. `#[track_caller]` has no effect on the body. Below `#[rstest]`, which has a `timeout` of its own,
+/// write `#[timeout_runtime::timeout(…)]`.
+///
+/// # Errors
+///
+/// All mistakes are reported in one compilation, each where it is.
 #[proc_macro_attribute]
 pub fn timeout(
     args: proc_macro::TokenStream,
@@ -28,19 +143,18 @@ pub fn timeout(
 }
 
 fn expand(args: TokenStream, typed: TokenStream) -> TokenStream {
-    let mut errors = errors::Errors::default();
-    let args = args::Args::parse(args, &mut errors);
-    let expanded = match item::Item::parse(&typed, &mut errors) {
-        None => typed,
-        Some(item) => {
-            let door = plan::Door::new(&args, &item);
-            let plan = plan::Plan::new(args, &item, &door, &mut errors);
-            plan.map_or_else(
-                || expand::as_typed(&item, &door),
-                |plan| expand::wrapped(&plan),
-            )
-        }
+    let mut errors = Errors::default();
+    let args = Args::parse(args, &mut errors);
+    let expansion = if let Some(item) = Item::parse(&typed, &mut errors) {
+        let door = Door::new(&args, &item);
+        let plan = Plan::new(args, &item, &door, &mut errors);
+        plan.map_or_else(
+            || expand::as_typed(&item, &door),
+            |plan| expand::wrapped(&plan),
+        )
+    } else {
+        typed
     };
     let errors = errors.into_tokens();
-    quote!(#expanded #errors)
+    quote!(#expansion #errors)
 }

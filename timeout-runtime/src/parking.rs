@@ -2,12 +2,12 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use crate::sync::lock;
+use crate::sync::{Lock, lock};
 
 /// The longest single park; a wait that is longer parks again.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -51,9 +51,9 @@ pub(crate) fn park_until(until: Option<Instant>) {
 /// Has the `place` inside `mutex` hold `waker`, or one that wakes the same; `false` if there is no such place any more.
 ///
 /// Wakers are cloned and dropped outside the lock: both are somebody else's code.
-pub(crate) fn store<S>(
-    mutex: &Mutex<S>,
-    place: impl Fn(&mut S) -> Option<&mut Option<Waker>>,
+pub(crate) fn store<L: Lock>(
+    mutex: &L,
+    place: impl Fn(&mut L::Inside) -> Option<&mut Option<Waker>>,
     waker: &Waker,
 ) -> bool {
     match place(&mut lock(mutex)) {

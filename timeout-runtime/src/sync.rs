@@ -1,17 +1,66 @@
 //! `std` or `loom`, chosen here alone.
 //!
-//! What is model-checked takes its primitives from here and is a plain value: it can be made inside a model. Statics, `Weak`
-//! and thread-locals, which loom has no or other forms of, come from `std` everywhere.
+//! What is model-checked takes its primitives from here and is a plain value: it can be made inside a model. Statics come from
+//! `std` everywhere, and so do `Arc` and `Weak`, since loom has no `Weak`: a model switches threads around each operation
+//! on an atomic or a lock, not around each count of a reference.
 
 #[cfg(not(all(test, timeout_loom)))]
-pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
+mod chosen {
+    pub(crate) use std::sync::Mutex;
+    pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
+    pub(crate) use std::thread_local;
+}
 
 #[cfg(all(test, timeout_loom))]
-pub(crate) use loom::sync::atomic::{AtomicU8, Ordering};
+mod chosen {
+    pub(crate) use loom::sync::Mutex;
+    pub(crate) use loom::sync::atomic::{AtomicU8, Ordering};
+    pub(crate) use loom::thread_local;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+    impl<T> super::Lock for Mutex<T> {
+        type Inside = T;
+        type Guard<'a>
+            = loom::sync::MutexGuard<'a, T>
+        where
+            T: 'a;
 
-/// Locks, also after a panic elsewhere: no user code runs under our locks, so what they guard is whole.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        fn hold(&self) -> Self::Guard<'_> {
+            self.lock().unwrap()
+        }
+    }
+}
+
+pub(crate) use chosen::*;
+
+use std::ops::DerefMut;
+use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
+
+/// Takes a lock.
+pub(crate) fn lock<L: Lock>(mutex: &L) -> L::Guard<'_> {
+    mutex.hold()
+}
+
+/// A mutex that is locked also after a panic: no user code runs under our locks, so what they guard is whole.
+pub(crate) trait Lock {
+    /// What is guarded.
+    type Inside;
+    /// Gives the lock back when dropped.
+    type Guard<'a>: DerefMut<Target = Self::Inside>
+    where
+        Self: 'a;
+
+    /// Takes the lock.
+    fn hold(&self) -> Self::Guard<'_>;
+}
+
+impl<T> Lock for StdMutex<T> {
+    type Inside = T;
+    type Guard<'a>
+        = StdGuard<'a, T>
+    where
+        T: 'a;
+
+    fn hold(&self) -> Self::Guard<'_> {
+        self.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -30,10 +30,10 @@ pub(super) struct More {
     pub(super) reason: Option<Reason>,
 }
 
-/// What firing has taken out of the links, to be dealt with once the locks are free.
+/// What firing has found in the links, to be dealt with once the locks are free.
 #[derive(Default)]
 pub(super) struct Fallout {
-    pub(super) children: Vec<(Weak<Node>, Cause)>,
+    pub(super) children: Vec<(Weak<Node>, Cause, Option<Reason>)>,
     pub(super) wakers: Vec<Waker>,
     pub(super) callbacks: Vec<Callback>,
     pub(super) alarms: Vec<timer::Key>,
@@ -44,19 +44,15 @@ impl Links {
         self.more.get_or_insert_default()
     }
 
-    /// Moves out all that a signal has to reach.
-    pub(super) fn release(&mut self, cause: Cause, fallout: &mut Fallout) {
+    /// Moves out all whom a signal reaches, but for the children, who stay until they are dropped.
+    pub(super) fn release(&mut self, fallout: &mut Fallout) {
         fallout.wakers.extend(self.owner.take());
         let Some(more) = &mut self.more else {
             return;
         };
-        let children = std::mem::take(&mut more.children);
         let waiters = std::mem::take(&mut more.waiters);
         let callbacks = std::mem::take(&mut more.callbacks);
         fallout.alarms.extend(more.alarm.take());
-        fallout
-            .children
-            .extend(children.into_iter().map(|(_, child)| (child, cause)));
         fallout
             .wakers
             .extend(waiters.into_iter().filter_map(|(_, waker)| waker));

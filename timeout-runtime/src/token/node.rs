@@ -11,21 +11,21 @@
 //!
 //! 1. The state changes under the lock of `links`, and is read without it: a reader is never held up by a canceller.
 //! 2. *Register, then look*: whoever adds himself to a node's links looks at its state under that lock or after it, and `fire`
-//!    sets the state before it takes the links out under the same lock. So a signal is never missed, and never comes twice.
+//!    sets the state before it takes the waiting ones out under the same lock. So a signal is never missed, and never comes twice.
 //! 3. A node holds its parents, a parent knows its children weakly. A child unlinks itself when it is dropped.
-//! 4. Firing walks the tree with a work list: first every node below reads fired, then wakers are woken, then callbacks run.
+//! 4. Firing walks the tree with a work list: first every node below reads fired, then wakers are woken, then callbacks run. A
+//!    second one who fires meanwhile walks as well, with the cause of the first, so it holds for him too.
 //!    Dropping a chain goes through a list of the thread's own. Neither recurses.
 //! 5. Lock order: a node's links, then the timer's state. Never two nodes' links at once, and no user code under either.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
-use crate::sync::lock;
+use crate::sync::{AtomicU8, Mutex, Ordering, lock};
 use crate::timer::{self, Alarm};
 use crate::{parking, unwind, workers};
 
@@ -59,12 +59,14 @@ fn cause_of(state: u8) -> Option<Cause> {
 /// One token, or one call together with its token: `cargo` is what the call needs besides.
 pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
     state: AtomicU8,
+    /// Set once every token below reads fired.
+    reached: AtomicU8,
     is_call: bool,
     cause: Cause,
     origin: Origin,
     deadline: Deadline,
     links: Mutex<Links>,
-    parents: Vec<Link>,
+    parents: OnceLock<Vec<Link>>,
     pub(crate) cargo: C,
 }
 
@@ -76,8 +78,9 @@ impl<C: Send + Sync + 'static> Node<C> {
             Watch::Watched => WATCHED,
             Watch::Clocked => CLOCKED,
         };
-        let node = |parents| Self {
+        let node = Arc::new(Self {
             state: AtomicU8::new(state),
+            reached: AtomicU8::new(0),
             is_call: spec.is_call,
             cause: spec.cause,
             origin: spec.origin,
@@ -86,28 +89,25 @@ impl<C: Send + Sync + 'static> Node<C> {
                 owner: spec.owner,
                 more: None,
             }),
-            parents,
+            parents: OnceLock::new(),
             cargo,
-        };
-        if parents.is_empty() {
-            return Arc::new(node(Vec::new()));
-        }
-        let made = Arc::new_cyclic(|me: &Weak<Self>| {
-            node(
-                parents
-                    .iter()
-                    .map(|parent| Link {
-                        parent: Arc::clone(parent),
-                        key: parent.adopt(me.clone()),
-                    })
-                    .collect(),
-            )
         });
+        if parents.is_empty() {
+            return node;
+        }
+        let links = parents.iter().map(|parent| {
+            let child: Weak<Self> = Arc::downgrade(&node);
+            Link {
+                parent: Arc::clone(parent),
+                key: parent.adopt(child),
+            }
+        });
+        let _ = node.parents.set(links.collect());
         // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
-            made.fire(made.hears(cause), reason.as_ref());
+            node.fire(node.hears(cause), reason.as_ref());
         }
-        made
+        node
     }
 }
 
@@ -206,16 +206,17 @@ impl<C: ?Sized> Node<C> {
         workers::run_callbacks(self.spread(cause, reason));
     }
 
-    /// Fires with `cause` unless the token has fired before, down to every token below, and wakes all who wait. What is left
-    /// to do for the caller is to run the callbacks.
+    /// Fires with `cause` unless the token has fired before, down to every token below, and wakes all who wait. When it
+    /// returns, they all read fired, also if somebody else is at it. What is left to do is to run the callbacks.
     pub(crate) fn spread(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
         let mut fallout = Fallout::default();
         self.mark(cause, reason, &mut fallout);
-        while let Some((child, cause)) = fallout.children.pop() {
+        while let Some((child, cause, reason)) = fallout.children.pop() {
             if let Some(child) = child.upgrade() {
-                child.mark(child.hears(cause), reason, &mut fallout);
+                child.mark(child.hears(cause), reason.as_ref(), &mut fallout);
             }
         }
+        self.reached.store(1, Ordering::Release);
         fallout.alarms.into_iter().for_each(timer::disarm);
         for waker in fallout.wakers {
             unwind::contain(|| waker.wake());
@@ -223,16 +224,27 @@ impl<C: ?Sized> Node<C> {
         fallout.callbacks
     }
 
+    /// Fires this one token, if it has not fired, and finds those that its signal has to reach.
     fn mark(&self, cause: Cause, reason: Option<&Reason>, fallout: &mut Fallout) {
-        let mut links = lock(&self.links);
-        if self.cause().is_some() {
+        if self.reached.load(Ordering::Acquire) != 0 {
             return;
         }
-        if let Some(reason) = reason {
-            links.more().reason = Some(Arc::clone(reason));
+        let mut links = lock(&self.links);
+        let first = self.cause().unwrap_or(cause);
+        if self.cause().is_none() {
+            if let Some(reason) = reason {
+                links.more().reason = Some(Arc::clone(reason));
+            }
+            self.state.store(code(cause), Ordering::Release);
+            links.release(fallout);
         }
-        self.state.store(code(cause), Ordering::Release);
-        links.release(cause, fallout);
+        if let Some(more) = &links.more {
+            let reason = &more.reason;
+            let children = more.children.iter();
+            fallout
+                .children
+                .extend(children.map(|(_, child)| (Weak::clone(child), first, reason.clone())));
+        }
     }
 
     /// The call has ended in time: its own deadline and its caller are forgotten, what lies above still reaches the token.
@@ -253,10 +265,10 @@ impl<C: ?Sized> Node<C> {
     /// The nearest deadline of this token and all above it.
     pub(crate) fn deadline(&self) -> Deadline {
         let mut nearest = self.own_deadline();
-        let mut links = &self.parents;
-        while let [Link { parent, .. }] = links.as_slice() {
+        let mut links = self.parents();
+        while let [Link { parent, .. }] = links {
             nearest = nearest.min(parent.own_deadline());
-            links = &parent.parents;
+            links = parent.parents();
         }
         // Above a token with several parents lines may meet again.
         let mut todo: Vec<&NodeRef> = links.iter().map(|link| &link.parent).collect();
@@ -264,10 +276,14 @@ impl<C: ?Sized> Node<C> {
         while let Some(node) = todo.pop() {
             if seen.insert(Arc::as_ptr(node).cast::<()>()) {
                 nearest = nearest.min(node.own_deadline());
-                todo.extend(node.parents.iter().map(|link| &link.parent));
+                todo.extend(node.parents().iter().map(|link| &link.parent));
             }
         }
         nearest
+    }
+
+    fn parents(&self) -> &[Link] {
+        self.parents.get().map_or(&[], Vec::as_slice)
     }
 
     /// The time at which a reader fires the token, if none but readers do.
@@ -355,10 +371,11 @@ impl<C: ?Sized> Drop for Node<C> {
         if let Some(alarm) = self.unlink(|more| more.alarm.take()) {
             timer::disarm(alarm);
         }
-        for Link { parent, key } in &self.parents {
+        let links = self.parents.take().unwrap_or_default();
+        for Link { parent, key } in &links {
             drop(parent.unlink(|more| more.children.try_remove(*key)));
         }
-        parents::let_go(std::mem::take(&mut self.parents));
+        parents::let_go(links);
     }
 }
 
@@ -445,5 +462,144 @@ mod tests {
             token = CancelToken::linked([token.child(), token.child()]);
         }
         assert_eq!(token.deadline(), Deadline::at(far));
+    }
+}
+
+#[cfg(all(test, timeout_loom))]
+mod models {
+    use super::*;
+    use crate::CancelToken;
+    use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use loom::thread;
+    use std::task::Wake;
+
+    /// A signal that somebody has got, and how often.
+    #[derive(Default)]
+    struct Heard(AtomicUsize);
+
+    impl Wake for Heard {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Cancels `token` while `other` runs; both are over when this returns.
+    fn cancel_beside<T>(token: &CancelToken, other: impl FnOnce() -> T) -> T {
+        let canceller = {
+            let token = token.clone();
+            thread::spawn(move || token.cancel())
+        };
+        let made = other();
+        canceller.join().unwrap();
+        made
+    }
+
+    #[test]
+    fn loom_a_child_made_beside_a_cancel_is_cancelled() {
+        loom::model(|| {
+            let parent = CancelToken::new();
+            let child = cancel_beside(&parent, || parent.child());
+            assert!(child.is_cancelled());
+        });
+    }
+
+    #[test]
+    fn loom_a_token_below_two_hears_both() {
+        loom::model(|| {
+            let (one, two) = (CancelToken::new(), CancelToken::new());
+            let below = cancel_beside(&one, || CancelToken::linked([&one, &two]));
+            assert!(below.is_cancelled() && !two.is_cancelled());
+        });
+    }
+
+    #[test]
+    fn loom_a_child_dropped_beside_a_cancel_leaves_nothing() {
+        loom::model(|| {
+            let parent = CancelToken::new();
+            let (dropped, kept) = (parent.child(), parent.child());
+            cancel_beside(&parent, || drop(dropped));
+            assert!(kept.is_cancelled());
+            assert_eq!(parent.0.children(), 1);
+        });
+    }
+
+    #[test]
+    fn loom_when_cancel_returns_all_below_read_cancelled() {
+        loom::model(|| {
+            let parent = CancelToken::new();
+            let grandchild = parent.child().child();
+            cancel_beside(&parent, || {
+                parent.cancel();
+                assert!(grandchild.is_cancelled(), "although another cancels too");
+            });
+        });
+    }
+
+    #[test]
+    fn loom_a_callback_added_beside_a_cancel_runs_once() {
+        loom::model(|| {
+            let token = CancelToken::new();
+            let heard = Arc::new(Heard::default());
+            let callback = {
+                let heard = Arc::clone(&heard);
+                move || heard.wake()
+            };
+            let registration = cancel_beside(&token, || token.on_cancel(callback));
+            assert_eq!(heard.0.load(SeqCst), 1);
+            assert!(!registration.unregister());
+        });
+    }
+
+    #[test]
+    fn loom_a_callback_taken_back_beside_a_cancel_runs_or_is_prevented() {
+        loom::model(|| {
+            let token = CancelToken::new();
+            let heard = Arc::new(Heard::default());
+            let registration = token.on_cancel({
+                let heard = Arc::clone(&heard);
+                move || heard.wake()
+            });
+            let prevented = cancel_beside(&token, || registration.unregister());
+            assert_eq!(heard.0.load(SeqCst), usize::from(!prevented));
+        });
+    }
+
+    #[test]
+    fn loom_a_waiter_added_beside_a_cancel_is_woken_or_sees_it() {
+        loom::model(|| {
+            let token = CancelToken::new();
+            let heard = Arc::new(Heard::default());
+            let waiter = cancel_beside(&token, || token.0.add_waiter(Arc::clone(&heard).into()));
+            assert_eq!(heard.0.load(SeqCst), usize::from(waiter.is_some()));
+            assert!(token.is_cancelled());
+        });
+    }
+
+    #[test]
+    fn loom_an_owner_set_beside_a_cancel_is_woken_or_sees_it() {
+        loom::model(|| {
+            let token = CancelToken::new();
+            let heard = Arc::new(Heard::default());
+            let seen = cancel_beside(&token, || {
+                token.0.set_owner(&Arc::clone(&heard).into());
+                token.is_cancelled()
+            });
+            assert!(seen || heard.0.load(SeqCst) == 1);
+        });
+    }
+
+    #[test]
+    fn loom_two_causes_at_once_give_one_for_good() {
+        loom::model(|| {
+            let token = CancelToken::new();
+            let child = token.child();
+            let cause = cancel_beside(&token, || {
+                token.0.spread(Cause::TimedOut, None);
+                token.cause()
+            });
+            assert!(cause.is_some());
+            assert_eq!(token.cause(), cause);
+            assert_eq!(child.cause(), cause);
+        });
     }
 }

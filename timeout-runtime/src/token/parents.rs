@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::sync::thread_local;
 use crate::unwind;
 
 use super::node::NodeRef;

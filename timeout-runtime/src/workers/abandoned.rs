@@ -43,7 +43,7 @@ pub struct Abandoned {
 /// The operations that still run although their calls have ended, oldest call first.
 #[must_use]
 pub fn abandoned() -> Vec<Abandoned> {
-    lock(&REGISTRY)
+    lock(&*REGISTRY)
         .by_call
         .iter()
         .map(|(&call, left)| Abandoned {
@@ -60,7 +60,7 @@ pub fn abandoned() -> Vec<Abandoned> {
 #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
 pub fn drain(longest: Duration) -> usize {
     let until = Instant::now().checked_add(longest);
-    let mut registry = lock(&REGISTRY);
+    let mut registry = lock(&*REGISTRY);
     while !registry.by_call.is_empty() {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -82,7 +82,7 @@ pub(super) fn count() -> usize {
 
 /// How many of them keep a worker.
 pub(super) fn on_workers() -> usize {
-    lock(&REGISTRY)
+    lock(&*REGISTRY)
         .by_call
         .values()
         .filter(|left| left.worker.is_some())
@@ -90,7 +90,7 @@ pub(super) fn on_workers() -> usize {
 }
 
 pub(crate) fn add(call: CallId, name: &'static str, worker: Option<WorkerName>) {
-    let mut registry = lock(&REGISTRY);
+    let mut registry = lock(&*REGISTRY);
     let left = Left {
         name,
         worker,
@@ -104,7 +104,7 @@ pub(crate) fn add(call: CallId, name: &'static str, worker: Option<WorkerName>) 
 
 /// The operation has ended; nothing happens if it was never added.
 pub(crate) fn remove(call: CallId) {
-    let mut registry = lock(&REGISTRY);
+    let mut registry = lock(&*REGISTRY);
     let Some(left) = registry.by_call.remove(&call) else {
         return;
     };
@@ -124,7 +124,7 @@ pub(crate) fn remove(call: CallId) {
 pub(crate) fn too_many(name: &str, most: Option<usize>) -> bool {
     let most = most.unwrap_or_else(|| settings::cap() / 2);
     count() >= most
-        && lock(&REGISTRY)
+        && lock(&*REGISTRY)
             .by_name
             .get(name)
             .is_some_and(|&count| count >= most)

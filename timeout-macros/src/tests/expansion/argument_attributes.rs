@@ -1,0 +1,57 @@
+#[timeout(name = "c", ms = 200)]
+async fn c(
+    #[cfg(any())] gone: Missing,
+    #[allow(unused_variables)] here: &str,
+    #[expect(unused_variables)] there: &str,
+    #[cfg_attr(unix, allow(unused_variables))] (a, b): (u8, u8),
+    #[case] case: u8,
+) -> Option<u32> {
+    None
+}
+// becomes
+
+async fn c(
+    #[cfg(any())]
+    gone: Missing,
+    #[allow(unused_variables)]
+    here: &str,
+    there: &str,
+    #[cfg_attr(unix, allow(unused_variables))]
+    __arg3: (u8, u8),
+    #[case]
+    case: u8,
+) -> Option<u32> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::async_inline::<
+        Option<u32>,
+        _,
+        _,
+        _,
+    >(
+            __ask,
+            move |(): ()| async move {
+                if false {
+                    return __timeout_p::never_run::<Option<u32>>();
+                }
+                #[cfg(any())]
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let gone = gone;
+                #[allow(unused_variables)]
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let here = here;
+                #[expect(unused_variables)]
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let there = there;
+                let __arg3 = __arg3;
+                #[cfg_attr(unix, allow(unused_variables))]
+                let (a, b) = __arg3;
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let case = case;
+                ({ None })
+            },
+        )
+        .await
+}

@@ -1,0 +1,31 @@
+#[timeout(name = "stock", ms = 50)]
+async fn stock(client: &Client, sku: &str) -> Result<u32, AppError> {
+    client.get(sku).await
+}
+// becomes
+
+async fn stock(client: &Client, sku: &str) -> Result<u32, AppError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("stock");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(50);
+    __timeout_p::async_inline::<
+        Result<u32, AppError>,
+        _,
+        _,
+        _,
+    >(
+            __ask,
+            move |(): ()| async move {
+                if false {
+                    return __timeout_p::never_run::<Result<u32, AppError>>();
+                }
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let client = client;
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let sku = sku;
+                ({ client.get(sku).await })
+            },
+        )
+        .await
+}

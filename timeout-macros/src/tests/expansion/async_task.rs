@@ -1,0 +1,30 @@
+#[timeout(name = "store", ms = 50, cancel = false)]
+async fn store(order: Order) -> Result<(), AppError> {
+    order.store().await
+}
+// becomes
+
+async fn store(order: Order) -> Result<(), AppError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("store")
+        .keep_running();
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(50);
+    __timeout_p::async_task::<
+        Result<(), AppError>,
+        _,
+        _,
+        _,
+    >(
+            __ask,
+            move |(): ()| async move {
+                if false {
+                    return __timeout_p::never_run::<Result<(), AppError>>();
+                }
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let order = __timeout_p::owned(order);
+                ({ order.store().await })
+            },
+        )
+        .await
+}

@@ -1,0 +1,31 @@
+#[timeout(name = "render", limit = "1m 30s", run = "worker", grace = "250ms", max_abandoned = 4)]
+async fn render(page: Page) -> Result<Html, AppError> {
+    page.render().await
+}
+// becomes
+
+async fn render(page: Page) -> Result<Html, AppError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("render");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.limit(__timeout_p::Duration::new(90u64, 0u32));
+    let __ask = __ask.grace(__timeout_p::Duration::new(0u64, 250000000u32));
+    let __ask = __ask.max_abandoned(4);
+    __timeout_p::async_worker::<
+        Result<Html, AppError>,
+        _,
+        _,
+        _,
+    >(
+            __ask,
+            move |(): ()| async move {
+                if false {
+                    return __timeout_p::never_run::<Result<Html, AppError>>();
+                }
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let page = __timeout_p::owned(page);
+                ({ page.render().await })
+            },
+        )
+        .await
+}

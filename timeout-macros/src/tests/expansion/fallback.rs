@@ -1,0 +1,28 @@
+#[timeout(name = "count", ms = 200, fallback = |_| 0)]
+fn count(rows: Vec<Row>) -> usize {
+    rows.len()
+}
+// becomes
+
+fn count(rows: Vec<Row>) -> usize {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("count");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    let __fallback = __timeout_p::fallback::<usize, _>(|_| 0);
+    __timeout_p::sync_worker_or::<
+        usize,
+        _,
+        _,
+        _,
+    >(
+        __ask,
+        __fallback,
+        move |(): ()| -> usize {
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let rows = __timeout_p::owned(rows);
+            ({ rows.len() })
+        },
+        |__answer| __timeout_p::Answer(__answer).ending(),
+    )
+}

@@ -1,0 +1,28 @@
+#[timeout(name = "c", ms = 200)]
+fn c() -> Option<u32> {
+    #![allow(unused_variables)]
+    let x = 3;
+    None
+}
+// becomes
+
+fn c() -> Option<u32> {
+    #![allow(unused_variables)]
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_worker::<
+        Option<u32>,
+        _,
+        _,
+    >(
+        __ask,
+        move |(): ()| -> Option<u32> {
+            ({
+                let x = 3;
+                None
+            })
+        },
+    )
+}

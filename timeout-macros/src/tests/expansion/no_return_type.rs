@@ -1,0 +1,35 @@
+#[timeout(name = "wait", ms = 200, fallback = drop)]
+async fn wait(gate: Gate) {
+    gate.opened().await;
+}
+// becomes
+
+async fn wait(gate: Gate) {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("wait");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    let __fallback = __timeout_p::fallback::<(), _>(drop);
+    __timeout_p::async_inline_or::<
+        (),
+        _,
+        _,
+        _,
+        _,
+    >(
+            __ask,
+            __fallback,
+            move |(): ()| async move {
+                if false {
+                    return __timeout_p::never_run::<()>();
+                }
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let gate = gate;
+                ({
+                    gate.opened().await;
+                })
+            },
+            |__answer| __timeout_p::Answer(__answer).ending(),
+        )
+        .await
+}

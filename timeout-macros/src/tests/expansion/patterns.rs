@@ -1,0 +1,43 @@
+#[timeout(name = "sum", ms = 200)]
+fn sum((a, mut b): (u32, u32), _: u8, Req { id, .. }: Req, mut r#type: u32, ref c: u8) -> Option<u32> {
+    b += 1;
+    r#type += a;
+    Some(b + id + r#type)
+}
+// becomes
+
+fn sum(
+    __arg0: (u32, u32),
+    __arg1: u8,
+    __arg2: Req,
+    r#type: u32,
+    __arg4: u8,
+) -> Option<u32> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("sum");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_worker::<
+        Option<u32>,
+        _,
+        _,
+    >(
+        __ask,
+        move |(): ()| -> Option<u32> {
+            let __arg0 = __timeout_p::owned(__arg0);
+            let (a, mut b) = __arg0;
+            let __arg1 = __timeout_p::owned(__arg1);
+            let __arg2 = __timeout_p::owned(__arg2);
+            let Req { id, .. } = __arg2;
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let mut r#type = __timeout_p::owned(r#type);
+            let __arg4 = __timeout_p::owned(__arg4);
+            let ref c = __arg4;
+            ({
+                b += 1;
+                r#type += a;
+                Some(b + id + r#type)
+            })
+        },
+    )
+}

@@ -1,0 +1,19 @@
+#[timeout(ms = 200)]
+fn r#match() -> Option<u32> {
+    None
+}
+// becomes
+
+fn r#match() -> Option<u32> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
+        __timeout_p::concat!(__timeout_p::module_path!(), "::", "match"),
+    );
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_worker::<
+        Option<u32>,
+        _,
+        _,
+    >(__ask, move |(): ()| -> Option<u32> { ({ None }) })
+}

@@ -1,0 +1,27 @@
+#[timeout(ms = 200)]
+fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
+    self.read(&key)
+}
+// becomes
+
+fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
+        __timeout_p::concat!(__timeout_p::module_path!(), "::", "load"),
+    );
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_worker::<
+        Result<Value, TimeoutError>,
+        _,
+        _,
+    >(
+        __ask,
+        move |(): ()| -> Result<Value, TimeoutError> {
+            __timeout_p::owned_ref(&self);
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let key = __timeout_p::owned(key);
+            ({ self.read(&key) })
+        },
+    )
+}

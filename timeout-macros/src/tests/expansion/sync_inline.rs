@@ -1,0 +1,30 @@
+#[timeout(name = "scan", secs = LIMIT, run = "inline")]
+fn scan<'a, T: Ord>(rows: &'a [T]) -> Result<Option<&'a T>, TimeoutError>
+where
+    T: Clone,
+{
+    Ok(rows.iter().max())
+}
+// becomes
+
+fn scan<'a, T: Ord>(rows: &'a [T]) -> Result<Option<&'a T>, TimeoutError>
+where
+    T: Clone,
+{
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.secs(LIMIT);
+    __timeout_p::sync_inline::<
+        Result<Option<&'a T>, TimeoutError>,
+        _,
+        _,
+    >(
+        __ask,
+        move |(): ()| -> Result<Option<&'a T>, TimeoutError> {
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let rows = rows;
+            ({ Ok(rows.iter().max()) })
+        },
+    )
+}

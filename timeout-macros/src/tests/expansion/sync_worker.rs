@@ -1,0 +1,30 @@
+#[timeout(name = "scan", ms = 200)]
+/// Counts rows.
+pub fn scan(mut rows: Vec<Row>) -> Result<usize, TimeoutError> {
+    rows.sort();
+    Ok(rows.len())
+}
+// becomes
+
+/// Counts rows.
+pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_worker::<
+        Result<usize, TimeoutError>,
+        _,
+        _,
+    >(
+        __ask,
+        move |(): ()| -> Result<usize, TimeoutError> {
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let mut rows = __timeout_p::owned(rows);
+            ({
+                rows.sort();
+                Ok(rows.len())
+            })
+        },
+    )
+}

@@ -1,0 +1,31 @@
+#[timeout(name = "scan", ms = 200)]
+fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
+    cancel_token.check()?;
+    Ok(rows.len())
+}
+// becomes
+
+fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_worker::<
+        Result<usize, TimeoutError>,
+        _,
+        _,
+    >(
+        __ask,
+        move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let rows = __timeout_p::owned(rows);
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let cancel_token = __token;
+            let _ = &cancel_token;
+            ({
+                cancel_token.check()?;
+                Ok(rows.len())
+            })
+        },
+    )
+}

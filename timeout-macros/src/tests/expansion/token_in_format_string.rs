@@ -1,0 +1,30 @@
+#[timeout(name = "show", ms = 200, token = stop)]
+async fn show() -> Option<String> {
+    Some(format!("{stop:?}"))
+}
+// becomes
+
+async fn show() -> Option<String> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("show");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::async_inline::<
+        Option<String>,
+        _,
+        _,
+        _,
+    >(
+            __ask,
+            move |__token: __timeout_p::CancelToken| async move {
+                if false {
+                    return __timeout_p::never_run::<Option<String>>();
+                }
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let stop = __token;
+                let _ = &stop;
+                ({ Some(format!("{stop:?}")) })
+            },
+        )
+        .await
+}

@@ -1,0 +1,28 @@
+#[timeout(name = "scan", ms = 200)]
+fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutError> {
+    sort(cancel_token, rows)
+}
+// becomes
+
+fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let (__ask, __form) = __ask.caller_token(&cancel_token);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_worker::<
+        Result<usize, TimeoutError>,
+        _,
+        _,
+    >(
+        __ask,
+        move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let rows = __timeout_p::owned(rows);
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let cancel_token = __form.bind(&__token);
+            let _ = &cancel_token;
+            ({ sort(cancel_token, rows) })
+        },
+    )
+}

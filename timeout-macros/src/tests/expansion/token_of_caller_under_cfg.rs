@@ -1,0 +1,37 @@
+#[timeout(name = "scan", ms = 200, run = "inline")]
+fn scan(
+    #[cfg(unix)]
+    #[allow(unused_mut)]
+    mut cancel_token: CancelToken,
+) -> Result<usize, TimeoutError> {
+    sort(cancel_token)
+}
+// becomes
+
+fn scan(
+    #[cfg(unix)]
+    #[allow(unused_mut)]
+    cancel_token: CancelToken,
+) -> Result<usize, TimeoutError> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __form = __timeout_p::ByValue;
+    #[cfg(unix)]
+    let (__ask, __form) = __ask.caller_token(&cancel_token);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_inline::<
+        Result<usize, TimeoutError>,
+        _,
+        _,
+    >(
+        __ask,
+        move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
+            #[allow(unused_mut)]
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let mut cancel_token = __form.bind(&__token);
+            let _ = &cancel_token;
+            ({ sort(cancel_token) })
+        },
+    )
+}

@@ -1,0 +1,24 @@
+#[timeout(name = "peek", ms = 200, run = "inline")]
+unsafe fn peek(at: *const u8) -> Option<u8> {
+    Some(unsafe { *at })
+}
+// becomes
+
+unsafe fn peek(at: *const u8) -> Option<u8> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("peek");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    __timeout_p::sync_inline::<
+        Option<u8>,
+        _,
+        _,
+    >(
+        __ask,
+        move |(): ()| -> Option<u8> {
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let at = at;
+            ({ Some(unsafe { *at }) })
+        },
+    )
+}

@@ -1,0 +1,316 @@
+//! Every mistake is told in one compilation, each once.
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::expand;
+
+const WORDS: &str = "expected one of `name`, `ms`, `secs`, `limit`, `cancel`, `grace`, `run`, `token`, `fallback`, \
+                     `max_abandoned`, `crate`";
+
+/// The texts of the `compile_error!`s in `tokens`.
+pub(super) fn errors(tokens: TokenStream) -> Vec<String> {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let text = |tokens: &[TokenTree]| match tokens {
+        [TokenTree::Ident(name), _, TokenTree::Group(group)] if name == "compile_error" => Some(
+            syn::parse2::<syn::LitStr>(group.stream())
+                .expect("a text")
+                .value(),
+        ),
+        _ => None,
+    };
+    tokens.windows(3).filter_map(text).collect()
+}
+
+#[track_caller]
+fn check(source: &str, expected: &[&str]) {
+    assert_eq!(errors(expand(source)), expected, "{source}");
+}
+
+/// Checks the mistakes in the arguments of a sync function.
+#[track_caller]
+fn check_args(args: &str, expected: &[&str]) {
+    check(
+        &format!("#[timeout({args})] fn w(x: u32) -> Result<u32, Fail> {{ Ok(x) }}"),
+        expected,
+    );
+}
+
+#[test]
+fn an_unknown_option_is_named_with_the_one_that_was_meant() {
+    for (word, meant) in [
+        ("nam", Some("name")),
+        ("after", Some("ms")),
+        ("timeout", Some("limit")),
+        ("colour", None),
+    ] {
+        let meant = meant
+            .map(|meant| format!("; did you mean `{meant}`?"))
+            .unwrap_or_default();
+        check_args(
+            &format!("ms = 5, {word} = 1"),
+            &[&format!("unknown option `{word}`; {WORDS}{meant}")],
+        );
+    }
+    check_args("5", &[WORDS]);
+    check_args("\"5s\"", &[WORDS]);
+    check_args("ms = 5,, secs = 0", &[WORDS, "`secs` must be at least 1"]);
+}
+
+#[test]
+fn an_option_is_given_once() {
+    check_args("ms = 5, ms = 6", &["option `ms` is given twice"]);
+    check_args(
+        "name = 5, name = \"a\", ms = 5",
+        &[
+            "`name` takes a string, as in `name = \"scan\"`",
+            "option `name` is given twice",
+        ],
+    );
+}
+
+#[test]
+fn a_value_has_the_kind_of_its_option() {
+    let integer = "`ms` takes an integer, as in `ms = 50`";
+    for args in [
+        "ms = 1.5",
+        "ms = \"50\"",
+        "ms = true",
+        "ms = 'x'",
+        "ms = -1.5",
+        "ms",
+        "ms(5)",
+        "ms =",
+        "ms = 5 +",
+    ] {
+        check_args(args, &[integer]);
+    }
+    check_args(
+        "ms = 5, name = 5",
+        &["`name` takes a string, as in `name = \"scan\"`"],
+    );
+    check_args(
+        "ms = 5, name = c\"x\"",
+        &["`name` takes a string, as in `name = \"scan\"`"],
+    );
+    for args in ["cancel = 1", "cancel = maybe", "cancel = \"true\""] {
+        check_args(
+            &format!("ms = 5, {args}"),
+            &["`cancel` takes `true` or `false`, as in `cancel = false`"],
+        );
+    }
+    for args in [
+        "token = \"x\"",
+        "token = self",
+        "token = a::b",
+        "token = a.b",
+    ] {
+        check_args(
+            &format!("ms = 5, {args}"),
+            &["`token` takes an identifier, as in `token = stop`"],
+        );
+    }
+    for args in [
+        "crate = 5",
+        "crate = \"a b\"",
+        "crate = a::<u8>",
+        "crate = f()",
+    ] {
+        check_args(
+            &format!("ms = 5, {args}"),
+            &["`crate` takes a path, as in `crate = facade::timeout_runtime`"],
+        );
+    }
+    check_args(
+        "ms = 5, fallback = 5",
+        &["`fallback` takes a function of `TimeoutError`, as in `fallback = |_| 0`"],
+    );
+    check_args(
+        "ms = 5, run = inline",
+        &["`run` takes a string, as in `run = \"inline\"`"],
+    );
+    check_args(
+        "limit = 5",
+        &["`limit` takes a duration, as in `limit = \"1m 30s\"`"],
+    );
+    check_args(
+        "ms = 5, grace = 5",
+        &["`grace` takes a duration, as in `grace = \"250ms\"`"],
+    );
+}
+
+#[test]
+fn a_value_is_in_range() {
+    for args in ["ms = 0", "ms = -1", "ms = 0u64", "ms = 0x0"] {
+        check_args(args, &["`ms` must be at least 1"]);
+    }
+    check_args("secs = 0", &["`secs` must be at least 1"]);
+    check_args(
+        "ms = 5, max_abandoned = 0",
+        &["`max_abandoned` must be at least 1"],
+    );
+    check_args("limit = \"0s\"", &["`limit` must be longer than zero"]);
+    check_args(
+        "ms = 5, grace = \"0s\"",
+        &["`grace` must be longer than zero"],
+    );
+    check_args(
+        "ms = 99999999999999999999",
+        &["`ms` must be at most 18446744073709551615"],
+    );
+}
+
+#[test]
+fn a_duration_is_well_formed() {
+    let units = "expected one of `ns`, `us`, `ms`, `s`, `m`, `h`, `d`";
+    check_args(
+        "limit = \"5 sec\"",
+        &[&format!("unknown unit `sec`; {units}")],
+    );
+    check_args("limit = \"5\"", &[&format!("`5` has no unit; {units}")]);
+    check_args(
+        "limit = \"99999999999999999999s\"",
+        &["this is longer than a `Duration` can hold"],
+    );
+}
+
+#[test]
+fn one_option_sets_the_limit() {
+    check_args("", &["one of `ms`, `secs`, `limit` is missing"]);
+    check_args("name = \"w\"", &["one of `ms`, `secs`, `limit` is missing"]);
+    check_args(
+        "limit = \"5s\", ms = 5, secs = 5",
+        &[
+            "`limit` and `ms` both set the limit; drop one of them",
+            "`limit` and `secs` both set the limit; drop one of them",
+        ],
+    );
+}
+
+#[test]
+fn an_option_fits_the_others() {
+    let inline = "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them";
+    check_args("ms = 5, run = \"inline\", cancel = false", &[inline]);
+    let grace = "`grace` follows the signal that `cancel = false` holds back; drop one of them";
+    check_args("ms = 5, grace = \"5s\", cancel = false", &[grace]);
+    check_args(
+        "ms = 5, grace = \"5s\", cancel = false, run = \"inline\"",
+        &[grace, inline],
+    );
+    check_args(
+        "ms = 5, run = \"task\"",
+        &["`run = \"task\"` takes an `async fn`; use `\"worker\"` or `\"inline\"`"],
+    );
+    check_args(
+        "ms = 5, run = \"inlin\"",
+        &[
+            "unknown value `inlin` of `run`; expected one of `worker`, `inline`, `task`; did you mean `inline`?",
+        ],
+    );
+}
+
+#[test]
+fn a_function_that_cannot_be_wrapped_is_refused_with_a_remedy() {
+    let constant = "a `const fn` cannot be timed out; drop `const`";
+    let foreign = "an `extern fn` cannot be timed out; let it call a plain function that is";
+    let insecure = "an `unsafe fn` can only run inline; set `run = \"inline\"`";
+    check(
+        "#[timeout(ms = 5)] const fn f() -> Option<u8> { None }",
+        &[constant],
+    );
+    check(
+        "#[timeout(ms = 5)] extern \"C\" fn f() -> Option<u8> { None }",
+        &[foreign],
+    );
+    check(
+        "#[timeout(ms = 5)] unsafe fn f() -> Option<u8> { None }",
+        &[insecure],
+    );
+    check(
+        "#[timeout(ms = 5)] const unsafe extern fn f() -> Option<u8> { None }",
+        &[constant, foreign, insecure],
+    );
+    check(
+        "#[timeout(ms = 5, run = \"inline\")] fn f(x: u8, ...) -> Option<u8> { None }",
+        &["a variadic function cannot be timed out; take a slice"],
+    );
+    check(
+        "#[timeout(ms = 5)] fn f() -> ! { loop {} }",
+        &["a function that never returns cannot be timed out; return `Result<Infallible, E>`"],
+    );
+    check(
+        "#[timeout(ms = 5)] fn f(&self) -> Option<u8>;",
+        &["a method without a body cannot be timed out; annotate its implementations"],
+    );
+    for item in [
+        "struct S;",
+        "impl S {}",
+        "const X: u8 = 5;",
+        "pub unsafe trait T {}",
+        "extern \"C\" {}",
+        "let x = 5;",
+        "",
+    ] {
+        assert_eq!(
+            errors(expand(&format!("#[timeout(ms = 5)] {item}"))).len(),
+            1,
+            "{item}"
+        );
+    }
+}
+
+#[test]
+fn a_borrow_that_cannot_move_is_refused_with_an_owned_form() {
+    let owned = |owned| {
+        format!(
+            "an operation that runs on a worker cannot borrow from its caller; take {owned}, or set `run = \"inline\"`"
+        )
+    };
+    check(
+        "#[timeout(ms = 5)] fn f(&self, a: &str, b: &[u8], c: &mut Map, d: Option<&u8>, e: &'static str, f: &Map) -> Option<u8> { None }",
+        &[
+            &owned("`self: Arc<Self>`"),
+            &owned("`String`"),
+            &owned("`Vec<u8>`"),
+            &owned("`Map`"),
+            &owned("an owned value"),
+            &owned("`Arc<Map>`"),
+        ],
+    );
+    check(
+        "#[timeout(ms = 5)] async fn f(&self, a: &str) -> Option<u8> { None }",
+        &[],
+    );
+    check(
+        "#[timeout(ms = 5)] fn f(cancel_token: &CancelToken, #[cfg(unix)] a: &str) -> Option<u8> { None }",
+        &[],
+    );
+    check(
+        "#[timeout(ms = 5, cancel = false)] async fn f(a: &str) -> Option<u8> { None }",
+        &["an operation that runs as a task cannot borrow from its caller; take `String`"],
+    );
+}
+
+#[test]
+fn all_mistakes_come_at_once() {
+    check(
+        "#[timeout(name = 5, ms = \"a\", secs = 0, cancel = maybe, foo = 4, ms = 4)] const fn f() -> Option<u8> { None }",
+        &[
+            "`name` takes a string, as in `name = \"scan\"`",
+            "`ms` takes an integer, as in `ms = 50`",
+            "`secs` must be at least 1",
+            "`cancel` takes `true` or `false`, as in `cancel = false`",
+            &format!("unknown option `foo`; {WORDS}"),
+            "option `ms` is given twice",
+            "a `const fn` cannot be timed out; drop `const`",
+        ],
+    );
+    check_args("ms = 5 secs = 5", &["expected `,`"]);
+    check_args(
+        "ms, secs, grace = \"x\"",
+        &[
+            "`ms` takes an integer, as in `ms = 50`",
+            "`secs` takes an integer, as in `secs = 5`",
+            "`x` is not a whole number with a unit, as in `1m 30s`",
+        ],
+    );
+}
