@@ -1,2 +1,52 @@
-//! placeholder
-fn main() {}
+//! The whole timeout pattern: a caller that waits 50 ms, a signal, and an operation of 1000 ms that hears it and stops.
+//!
+//! ```text
+//! cargo run -p timeout-examples --example inventory
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use timeout_runtime::{TimeoutError, timeout};
+
+struct Inventory {
+    work: Mutex<&'static str>,
+    counts: HashMap<&'static str, u32>,
+}
+
+impl Inventory {
+    #[timeout(name = "inventory", ms = 50)]
+    async fn stock(&self, sku: &str) -> Result<Option<u32>, TimeoutError> {
+        self.set_work("running");
+        let lookup = tokio::time::sleep(Duration::from_secs(1));
+        if cancel_token.run_until_cancelled(lookup).await.is_none() {
+            self.set_work("stopped by cancellation");
+            cancel_token.check()?;
+        }
+        self.set_work("completed");
+        Ok(self.counts.get(sku).copied())
+    }
+
+    fn set_work(&self, work: &'static str) {
+        *self.work.lock().unwrap() = work;
+    }
+
+    fn work(&self) -> &'static str {
+        *self.work.lock().unwrap()
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let inventory = Inventory {
+        work: Mutex::new("not started"),
+        counts: HashMap::from([("bolt", 7)]),
+    };
+    match inventory.stock("bolt").await {
+        Ok(count) => println!("in stock: {count:?}"),
+        Err(error) if error.is_timed_out() => println!("timed out"),
+        Err(error) => println!("no answer: {error}"),
+    }
+    println!("work: {}", inventory.work());
+}

@@ -1,0 +1,52 @@
+//! A blocking read looks at no token. A callback on the token shuts the socket down, so the read returns and its thread is free.
+//!
+//! ```text
+//! cargo run -p timeout-examples --example blocking_io
+//! ```
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::time::Duration;
+
+use timeout_runtime::{timeout, workers};
+
+#[timeout(name = "read_line", ms = 200)]
+fn read_line(stream: TcpStream) -> io::Result<String> {
+    let socket = stream.try_clone()?;
+    let _until_read = cancel_token.on_cancel(move || {
+        // An error means that the peer has closed it already.
+        let _ = socket.shutdown(Shutdown::Both);
+    });
+    let mut line = String::new();
+    let read = BufReader::new(stream).read_line(&mut line);
+    // A socket that was shut down reads as one at its end: the token knows better.
+    cancel_token.check()?;
+    read?;
+    Ok(line)
+}
+
+fn main() -> io::Result<()> {
+    let server = TcpListener::bind(("127.0.0.1", 0))?;
+    let connect = || -> io::Result<_> {
+        let client = TcpStream::connect(server.local_addr()?)?;
+        let (peer, _) = server.accept()?;
+        Ok((client, peer))
+    };
+
+    let (client, mut talks) = connect()?;
+    talks.write_all(b"hello\n")?;
+    println!("first server: {}", read_line(client)?.trim_end());
+
+    let (client, silent) = connect()?;
+    match read_line(client) {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            println!("second server: timed out");
+        }
+        other => println!("second server: {other:?}"),
+    }
+
+    let blocked = workers::drain(Duration::from_secs(10));
+    println!("reads still blocked: {blocked}");
+    drop(silent);
+    Ok(())
+}

@@ -1,0 +1,377 @@
+//! What the examples print, and with which code they exit.
+//!
+//! `cargo test -p timeout-examples` builds the examples first; with `--test examples` it does not.
+
+use std::fs;
+use std::io;
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use timeout_runtime::timeout;
+
+/// An example, to be run in `dir`.
+fn example(name: &str, dir: &Path) -> Command {
+    let mut path = std::env::current_exe().expect("the test has a path");
+    path.pop();
+    if path.ends_with("deps") {
+        path.pop();
+    }
+    path.extend(["examples", name]);
+    path.set_extension(std::env::consts::EXE_EXTENSION);
+    assert!(path.exists(), "{} is not built", path.display());
+    let mut command = Command::new(path);
+    command.current_dir(dir).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command that takes seconds at most.
+#[timeout(name = "example", secs = 60)]
+fn output(mut command: Command) -> io::Result<Output> {
+    command.output()
+}
+
+/// What a command printed, and its exit code.
+struct Printed {
+    stdout: String,
+    stderr: String,
+    code: Option<i32>,
+}
+
+fn run(command: Command) -> Printed {
+    let output = output(command).expect("the example runs");
+    let text = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).expect("examples print UTF-8");
+        text.replace("\r\n", "\n")
+    };
+    Printed {
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+        code: output.status.code(),
+    }
+}
+
+fn run_plain(name: &str) -> Printed {
+    run(example(name, Path::new(".")))
+}
+
+/// An empty directory for one test.
+fn directory(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if dir.exists() {
+        fs::remove_dir_all(&dir).expect("the directory can be emptied");
+    }
+    fs::create_dir_all(&dir).expect("a directory can be made");
+    dir
+}
+
+fn write(path: PathBuf, content: impl AsRef<[u8]>) {
+    let dir = path.parent().expect("a file is in a directory");
+    fs::create_dir_all(dir).expect("a directory can be made");
+    fs::write(path, content).expect("a file can be written");
+}
+
+/// A small tree of every kind of file.
+fn small_tree(name: &str) -> PathBuf {
+    let dir = directory(name);
+    write(
+        dir.join("a.rs"),
+        "fn first() {}\nlet x = 1;\n\tfn second() {}",
+    );
+    write(dir.join("b").join("c.rs"), "\n\nfn third() {}\n");
+    write(dir.join("d.txt"), b"caf\xe9 fn fourth\x1b[2J\n");
+    write(dir.join("e.bin"), b"\0fn fifth() {}\n");
+    write(dir.join("f.txt"), "nothing\n");
+    dir
+}
+
+const SMALL_TREE: &str = "\
+    ./a.rs:1: fn first() {}\n\
+    ./a.rs:3: fn second() {}\n\
+    ./b/c.rs:3: fn third() {}\n\
+    ./d.txt:1: caf\u{fffd} fn fourth\u{fffd}[2J\n";
+
+fn scan(dir: &Path, args: &[&str]) -> Command {
+    let mut command = example("scan", dir);
+    command.args(args);
+    command
+}
+
+/// Asserts that `event` is what its parts say, whatever the time between them and the number of the worker.
+#[track_caller]
+fn assert_event(event: Option<&str>, start: &str, end: &str) {
+    let event = event.expect("an event is printed");
+    let event = event.trim_end_matches(|last: char| last.is_ascii_digit());
+    assert!(
+        event.starts_with(start) && event.ends_with(end),
+        "{event:?} is not {start:?} .. {end:?}"
+    );
+}
+
+#[test]
+fn inventory_times_out_and_stops() {
+    let Printed { stdout, code, .. } = run_plain("inventory");
+    assert_eq!(stdout, "timed out\nwork: stopped by cancellation\n");
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn abandoned_work_is_reported_late() {
+    let Printed { stdout, code, .. } = run_plain("abandoned");
+    assert_eq!(
+        stdout,
+        "caller stopped waiting, work: running\n\
+         abandoned work finished later with 7, work: completed\n"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn blocking_io_is_interrupted() {
+    let Printed { stdout, code, .. } = run_plain("blocking_io");
+    assert_eq!(
+        stdout,
+        "first server: hello\nsecond server: timed out\nreads still blocked: 0\n"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn listener_hears_every_kind_of_event() {
+    let Printed { stdout, code, .. } = run_plain("listener");
+    let expected = [
+        ("`price` #1 succeeded after ", " (limit 20s) on timeout-"),
+        (
+            "`price` #2 failed after ",
+            ": \"sold out\" (limit 20s) on timeout-",
+        ),
+        ("`stock` #3 timed out after ", " (limit 50ms)"),
+        (
+            "`stock` #3 abandoned, failed after ",
+            ": \"stopped\" (limit 50ms)",
+        ),
+        (
+            "`payment` #5 ran past its caller's deadline after ",
+            " (limit 20s)",
+        ),
+        (
+            "`payment` #5 abandoned, failed after ",
+            ": \"stopped\" (limit 20s)",
+        ),
+        ("`order` #4 timed out after ", " (limit 50ms)"),
+        (
+            "`order` #4 abandoned, failed after ",
+            ": \"not paid\" (limit 50ms)",
+        ),
+        ("`shipping` #6 was cancelled after ", " (limit 20s)"),
+        (
+            "`shipping` #6 abandoned, failed after ",
+            ": \"recalled\" (limit 20s)",
+        ),
+        (
+            "`shipping` #7 was not started: its caller was cancelled",
+            " (limit 20s)",
+        ),
+        ("`offer` #8 was dropped after ", " (limit 20s)"),
+        ("`audit` #9 timed out after ", " (limit 50ms) on timeout-"),
+        (
+            "`audit` #9 abandoned, succeeded after ",
+            " (limit 50ms) on timeout-",
+        ),
+        ("`audit` #10 timed out after ", " (limit 50ms) on timeout-"),
+        (
+            "`audit` #10 abandoned, failed after ",
+            ": \"sold out\" (limit 50ms) on timeout-",
+        ),
+    ];
+    let mut lines = stdout.lines();
+    for (start, end) in expected {
+        assert_event(lines.next(), start, end);
+    }
+    assert_eq!(lines.next(), None);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn scan_finishes_and_ends_with_its_verdict() {
+    let dir = small_tree("finishes");
+    let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "30000"]));
+    assert_eq!(printed.stdout.replace(MAIN_SEPARATOR_STR, "/"), SMALL_TREE);
+    let mut said = printed.stderr.lines();
+    assert_eq!(
+        said.next(),
+        Some("finished: 4 matches in 4 files (1 binary skipped, 0 unreadable)")
+    );
+    assert_event(
+        said.next(),
+        "`scan` #1 succeeded after ",
+        " (limit 30s) on timeout-",
+    );
+    assert_eq!(said.next(), None);
+    assert_eq!(printed.code, Some(0));
+}
+
+#[test]
+fn scan_has_defaults() {
+    let dir = small_tree("defaults");
+    let printed = run(scan(&dir, &[]));
+    assert_eq!(printed.stdout.replace(MAIN_SEPARATOR_STR, "/"), SMALL_TREE);
+    assert!(printed.stderr.contains("(limit 2s)"), "{}", printed.stderr);
+    assert_eq!(printed.code, Some(0));
+}
+
+#[test]
+fn scan_takes_a_single_file() {
+    let dir = small_tree("single");
+    let printed = run(scan(&dir, &["f.txt", "no.*g"]));
+    assert_eq!(printed.stdout, "f.txt:1: nothing\n");
+    assert_eq!(printed.code, Some(0));
+}
+
+/// A tree of 8 GiB that takes up little: most files are links to a few.
+fn large_tree(name: &str) -> PathBuf {
+    let dir = directory(name);
+    let mut text = String::from("fn needle() {}\n");
+    while text.len() < 1 << 20 {
+        text.push_str("a line of hay, in which there is nothing to be found\n");
+    }
+    for group in 0..16 {
+        let first = dir.join(format!("{group:02}")).join("000");
+        write(first.clone(), &text);
+        for file in 1..512 {
+            let link = first.with_file_name(format!("{file:03}"));
+            fs::hard_link(&first, link).expect("a file can be linked");
+        }
+    }
+    dir
+}
+
+#[test]
+fn scan_ends_near_its_limit_with_what_it_has_found() {
+    let dir = large_tree("large");
+    let start = Instant::now();
+    let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "500"]));
+    let took = start.elapsed();
+    fs::remove_dir_all(dir).expect("the directory can be emptied");
+
+    assert!(took >= Duration::from_millis(500), "{took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let found = printed.stdout.lines().count();
+    assert!(found > 0, "nothing was found");
+    assert!(
+        printed
+            .stdout
+            .lines()
+            .all(|line| line.ends_with(":1: fn needle() {}"))
+    );
+    let mut said = printed.stderr.lines();
+    let start = format!("timed out, found until then: {found} matches in ");
+    assert_event(
+        said.next(),
+        &start,
+        " files (0 binary skipped, 0 unreadable)",
+    );
+    assert_event(
+        said.next(),
+        "`scan` #1 timed out after ",
+        " (limit 500ms) on timeout-",
+    );
+    assert_eq!(printed.code, Some(1));
+}
+
+#[test]
+fn scan_with_a_limit_of_zero_is_not_started() {
+    let dir = small_tree("zero");
+    let printed = run(scan(&dir, &["--ms", "0"]));
+    assert_eq!(printed.stdout, "");
+    assert_eq!(
+        printed.stderr,
+        "not started: 0 matches in 0 files (0 binary skipped, 0 unreadable)\n\
+         `scan` #1 was not started: its limit had passed (limit 0ns)\n"
+    );
+    assert_eq!(printed.code, Some(1));
+}
+
+#[test]
+fn scan_explains_wrong_arguments() {
+    let dir = small_tree("wrong");
+    for (args, error) in [
+        (&["nowhere"][..], "scan: nowhere: "),
+        (&[".", "("], "scan: regex parse error:"),
+        (
+            &["--ms", "soon"],
+            "scan: --ms: cannot parse argument \"soon\"",
+        ),
+        (&["--ms", "-1"], "scan: --ms: cannot parse argument \"-1\""),
+        (&["--ms"], "scan: missing argument for option '--ms'"),
+        (&["--fast"], "scan: invalid option '--fast'"),
+        (&[".", "fn", "more"], "scan: unexpected argument \"more\""),
+    ] {
+        let printed = run(scan(&dir, args));
+        assert_eq!(printed.stdout, "", "{args:?}");
+        assert!(
+            printed.stderr.starts_with(error),
+            "{args:?}: {}",
+            printed.stderr
+        );
+        assert_eq!(printed.code, Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn scan_prints_its_usage() {
+    let printed = run(scan(Path::new("."), &["--help"]));
+    assert!(
+        printed
+            .stdout
+            .starts_with("usage: scan [PATH] [PATTERN] [--ms N]\n")
+    );
+    assert_eq!(printed.stderr, "");
+    assert_eq!(printed.code, Some(0));
+}
+
+#[test]
+fn scan_does_not_mind_a_closed_pipe() {
+    let dir = small_tree("pipe");
+    let mut command = scan(&dir, &[]);
+    let (reader, writer) = io::pipe().expect("a pipe can be made");
+    command.stdout(writer);
+    drop(reader);
+    let printed = run(command);
+    assert!(
+        printed.stderr.starts_with("finished: 4 matches"),
+        "{}",
+        printed.stderr
+    );
+    assert_eq!(printed.code, Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn scan_counts_what_it_cannot_read() {
+    // Nobody can read the first page of a process, whoever he is.
+    let printed = run(scan(Path::new("."), &["/proc/self/mem"]));
+    assert!(
+        printed
+            .stderr
+            .starts_with("finished: 0 matches in 0 files (0 binary skipped, 1 unreadable)\n"),
+        "{}",
+        printed.stderr
+    );
+    assert_eq!(printed.code, Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn scan_reports_a_full_disk() {
+    let dir = small_tree("full");
+    let mut command = scan(&dir, &[]);
+    command.stdout(fs::File::create("/dev/full").expect("there is a full device"));
+    let printed = run(command);
+    assert!(
+        printed.stderr.starts_with("scan: No space left on device"),
+        "{}",
+        printed.stderr
+    );
+    assert_eq!(printed.code, Some(2));
+}
