@@ -1,7 +1,7 @@
 //! What the current call hands to the calls made inside it.
 //!
-//! A thread has at most one frame at a time: that of the call whose operation it runs. Whoever runs an operation, or polls or
-//! drops a piece of one, swaps the operation's frame in and, by a guard, out again, also when a panic passes.
+//! A thread has one frame at a time: that of the call whose operation it runs, or the one outside any call. Whoever runs an
+//! operation, or polls or drops a piece of one, swaps the operation's frame in and, by a guard, out again, also when a panic passes.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,57 +11,72 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::deadline::Deadline;
-use crate::error::Cause;
+use crate::deadline::{Clock, Deadline};
+use crate::terms::Terms;
+use crate::tick::Tick;
 use crate::token::CancelToken;
-use crate::token::node::Node;
-use crate::token::spec::{Origin, Spec, Watch};
+use crate::token::node::{Node, Watch};
 
 /// The frame of one call.
-#[derive(Clone)]
 pub(crate) struct Frame {
-    /// What calls inside inherit, and when the call's token fires by itself.
-    pub(crate) deadline: Deadline,
-    /// The cause with which that happens.
-    pub(crate) cause: Cause,
-    /// When the call's caller is gone at the latest.
-    pub(crate) end: Deadline,
-    pub(crate) origin: Origin,
+    pub(crate) terms: Terms,
     /// The call's token, once somebody has asked for it.
     pub(crate) token: Option<CancelToken>,
 }
 
 impl Frame {
-    pub(crate) fn with_token(mut self, token: CancelToken) -> Self {
-        self.token = Some(token);
-        self
+    /// Outside any call.
+    pub(crate) fn outside() -> Self {
+        Self {
+            terms: Terms::none(),
+            token: None,
+        }
+    }
+
+    /// Whether calls made here have nothing to take over.
+    fn is_outside(&self) -> bool {
+        !self.terms.is_call && self.terms.signal.is_never() && self.token.is_none()
     }
 
     /// The call's token; made now if nobody has asked before.
     pub(crate) fn token(&mut self) -> &CancelToken {
+        let terms = &self.terms;
         self.token.get_or_insert_with(|| {
-            let spec = Spec {
-                origin: self.origin,
-                deadline: self.deadline,
-                cause: self.cause,
-                watch: Watch::Clocked,
-                is_call: true,
-                owner: None,
-            };
-            CancelToken(Node::new(spec, &[], ()))
+            CancelToken(Node::new(terms.clone(), Watch::Clocked, None, &[], ()))
         })
     }
 }
 
-#[derive(Default)]
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("name", &self.terms.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a call takes over from the one around it.
+pub(crate) struct Outer {
+    pub(crate) clock: Clock,
+    pub(crate) signal: Tick,
+    pub(crate) end: Tick,
+    pub(crate) token: CancelToken,
+}
+
 struct Ambient {
-    frame: Option<Frame>,
+    frame: Frame,
+    /// Those that were in place before `push`.
+    pushed: Vec<Frame>,
     /// The listeners that this code runs inside of.
     muted: Vec<u64>,
 }
 
 thread_local! {
-    static AMBIENT: RefCell<Ambient> = RefCell::default();
+    static AMBIENT: RefCell<Ambient> = RefCell::new(Ambient {
+        frame: Frame::outside(),
+        pushed: Vec::new(),
+        muted: Vec::new(),
+    });
 }
 
 /// `None` while the thread is being torn down: there is no call around destructors of its thread-locals.
@@ -71,36 +86,49 @@ fn with<T>(f: impl FnOnce(&mut Ambient) -> T) -> Option<T> {
         .ok()
 }
 
-/// The token of the current call.
-pub(crate) fn current_token() -> Option<CancelToken> {
-    with(|ambient| ambient.frame.as_mut().map(|frame| frame.token().clone())).flatten()
-}
-
-/// The deadline that a call made here inherits, and the end of the call around it.
-pub(crate) fn inherited() -> (Deadline, Deadline) {
+/// The call that this code runs in, with its token.
+pub(crate) fn current() -> Option<Outer> {
     with(|ambient| {
-        ambient
-            .frame
-            .as_ref()
-            .map(|frame| (frame.deadline, frame.end))
+        let frame = &mut ambient.frame;
+        if frame.is_outside() {
+            return None;
+        }
+        let token = frame.token().clone();
+        let Terms {
+            clock, signal, end, ..
+        } = frame.terms;
+        Some(Outer {
+            clock,
+            signal,
+            end,
+            token,
+        })
     })
     .flatten()
-    .unwrap_or((Deadline::never(), Deadline::never()))
+}
+
+/// The deadline that a call made here inherits.
+pub(crate) fn deadline() -> Deadline {
+    with(|ambient| {
+        let Terms { clock, signal, .. } = ambient.frame.terms;
+        Deadline::on(clock, signal)
+    })
+    .unwrap_or(Deadline::never())
 }
 
 /// The current frame is the one in `frame` for as long as the guard lives.
-pub(crate) fn enter(frame: &mut Option<Frame>) -> Entered<'_> {
+pub(crate) fn enter(frame: &mut Frame) -> Entered<'_> {
     swap(frame);
     Entered { frame }
 }
 
-fn swap(frame: &mut Option<Frame>) {
+fn swap(frame: &mut Frame) {
     with(|ambient| std::mem::swap(&mut ambient.frame, frame));
 }
 
 /// Puts the frame before back in place.
 pub(crate) struct Entered<'a> {
-    frame: &'a mut Option<Frame>,
+    frame: &'a mut Frame,
 }
 
 impl Drop for Entered<'_> {
@@ -109,10 +137,27 @@ impl Drop for Entered<'_> {
     }
 }
 
+/// Puts `frame` in place until it is popped, for where no guard can be held.
+pub(crate) fn push(frame: Frame) {
+    with(|ambient| {
+        let before = std::mem::replace(&mut ambient.frame, frame);
+        ambient.pushed.push(before);
+    });
+}
+
+/// Takes the frame that was pushed last out of its place.
+pub(crate) fn pop() -> Option<Frame> {
+    with(|ambient| {
+        let before = ambient.pushed.pop()?;
+        Some(std::mem::replace(&mut ambient.frame, before))
+    })
+    .flatten()
+}
+
 /// Runs `f` outside any call.
 pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {
-    let mut none = None;
-    let _entered = enter(&mut none);
+    let mut outside = Frame::outside();
+    let _entered = enter(&mut outside);
     f()
 }
 
@@ -178,9 +223,12 @@ impl CallContext {
     /// The context of the call that this code runs in; [`detached`](Self::detached) outside any.
     #[must_use]
     pub fn current() -> Self {
-        Self {
-            deadline: inherited().0,
-            token: current_token(),
+        match current() {
+            None => Self::detached(),
+            Some(outer) => Self {
+                deadline: Deadline::on(outer.clock, outer.signal),
+                token: Some(outer.token),
+            },
         }
     }
 
@@ -237,17 +285,11 @@ impl CallContext {
         }
     }
 
-    fn frame(&self) -> Option<Frame> {
-        if self.token.is_none() && self.deadline.is_never() {
-            return None;
-        }
-        Some(Frame {
-            deadline: self.deadline,
-            cause: Cause::DeadlineExceeded,
-            end: self.deadline,
-            origin: Origin::NONE,
+    fn frame(&self) -> Frame {
+        Frame {
+            terms: Terms::context(self.deadline),
             token: self.token.clone(),
-        })
+        }
     }
 }
 
@@ -264,7 +306,7 @@ pin_project! {
     /// A future inside a context; made by [`CallContext::scope`].
     #[must_use = "futures do nothing unless polled"]
     pub struct Scope<F> {
-        frame: Option<Frame>,
+        frame: Frame,
         #[pin]
         future: Option<F>,
     }

@@ -1,6 +1,9 @@
 //! [`Deadline`]: until when. A duration comes in at the rim only.
 
+use std::fmt;
 use std::time::{Duration, Instant};
+
+use crate::tick::Tick;
 
 /// Which clock an instant was read from.
 ///
@@ -27,11 +30,21 @@ impl Clock {
         }
     };
 
-    pub(crate) fn now(self) -> Instant {
-        match self {
+    pub(crate) fn now(self) -> Tick {
+        Tick::of(match self {
             Self::Real => Instant::now(),
             #[cfg(feature = "tokio")]
             Self::Tokio => tokio::time::Instant::now().into_std(),
+        })
+    }
+
+    /// `tick` of this clock as `other` has it. Crossing over carries the time that is left.
+    pub(crate) fn cross(self, other: Self, tick: Tick) -> Tick {
+        if self == other || tick.is_never() {
+            tick
+        } else {
+            let left = tick.since(self.now());
+            other.now().plus(left)
         }
     }
 
@@ -48,9 +61,9 @@ impl Clock {
                 Handle::try_current()
                     .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::CurrentThread)
                     && {
-                        let before = Instant::now();
+                        let before = Self::Real.now();
                         let reading = self.now();
-                        !(before..=Instant::now()).contains(&reading)
+                        !(before..=Self::Real.now()).contains(&reading)
                     }
             }
         }
@@ -80,9 +93,9 @@ impl Clock {
 /// assert!(!soon.has_passed());
 /// assert_eq!(Deadline::after(Duration::MAX), Deadline::never());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Deadline {
-    at: Option<Instant>,
+    at: Tick,
     clock: Clock,
 }
 
@@ -91,91 +104,76 @@ impl Deadline {
     #[must_use]
     pub const fn never() -> Self {
         Self {
-            at: None,
+            at: Tick::NEVER,
             clock: Clock::Real,
         }
     }
 
-    /// `duration` from now. What lies beyond the clock's range is [`never`](Self::never).
+    /// `duration` from now. What lies beyond the clock's range, more than four centuries, is [`never`](Self::never).
     #[must_use]
     pub fn after(duration: Duration) -> Self {
         let clock = Clock::here();
-        Self::on(clock, clock.now().checked_add(duration))
+        Self::on(clock, clock.now().plus(duration))
     }
 
     /// At `instant`, on the system's monotonic clock.
     #[must_use]
-    pub const fn at(instant: Instant) -> Self {
-        Self {
-            at: Some(instant),
-            clock: Clock::Real,
-        }
+    pub fn at(instant: Instant) -> Self {
+        Self::on(Clock::Real, Tick::of(instant))
     }
 
     /// The deadline of the call that this code runs in; [`never`](Self::never) outside any.
     #[must_use]
     pub fn current() -> Self {
-        crate::context::inherited().0
+        crate::context::deadline()
     }
 
     /// How long is left: zero once it has passed, `None` for [`never`](Self::never).
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
-        self.at
-            .map(|at| at.saturating_duration_since(self.clock.now()))
+        (!self.at.is_never()).then(|| self.at.since(self.clock.now()))
     }
 
     /// Whether it has come: now or before now.
     #[must_use]
     pub fn has_passed(&self) -> bool {
-        self.at.is_some_and(|at| self.clock.now() >= at)
+        !self.at.is_never() && self.clock.now() >= self.at
     }
 
     /// The earlier of the two.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
-        match (self.at, other.on_clock(self.clock).at) {
-            (Some(mine), Some(theirs)) if theirs < mine => other,
-            (None, Some(_)) => other,
-            _ => self,
+        if other.on_clock(self.clock) < self.at {
+            other
+        } else {
+            self
         }
     }
 
-    pub(crate) const fn on(clock: Clock, at: Option<Instant>) -> Self {
+    pub(crate) fn on(clock: Clock, at: Tick) -> Self {
+        if at.is_never() {
+            return Self::never();
+        }
         Self { at, clock }
     }
 
-    /// The instant on `clock`. Crossing over carries the time that is left.
-    pub(crate) fn on_clock(self, clock: Clock) -> Self {
-        match self.at {
-            Some(at) if self.clock != clock => {
-                let left = at.saturating_duration_since(self.clock.now());
-                Self::on(clock, clock.now().checked_add(left))
-            }
-            at => Self::on(clock, at),
+    /// Its clock, and its time on that.
+    pub(crate) fn parts(self) -> (Clock, Tick) {
+        (self.clock, self.at)
+    }
+
+    /// Its time on `clock`.
+    pub(crate) fn on_clock(self, clock: Clock) -> Tick {
+        self.clock.cross(clock, self.at)
+    }
+}
+
+impl fmt::Debug for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.remaining() {
+            None => f.write_str("Deadline(never)"),
+            Some(left) => write!(f, "Deadline(in {left:?})"),
         }
-    }
-
-    pub(crate) fn instant(&self) -> Option<Instant> {
-        self.at
-    }
-
-    pub(crate) fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    /// Whether it has come by the reading `now` of its own clock.
-    pub(crate) fn passed_at(&self, now: Instant) -> bool {
-        self.at.is_some_and(|at| now >= at)
-    }
-
-    pub(crate) fn is_never(&self) -> bool {
-        self.at.is_none()
-    }
-
-    /// Later by `duration`.
-    pub(crate) fn plus(self, duration: Duration) -> Self {
-        Self::on(self.clock, self.at.and_then(|at| at.checked_add(duration)))
     }
 }
 
@@ -196,7 +194,6 @@ mod tests {
         }
         let far = Deadline::after(Duration::from_millis(u64::MAX));
         assert!(!far.has_passed());
-        assert!(far.plus(Duration::MAX).is_never());
     }
 
     #[test]

@@ -4,14 +4,14 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::ops::Deref;
 
-use crate::call::ask::PolicyRef;
 use crate::call::inline::{self, InlineCall};
 use crate::call::remote::RemoteCall;
-use crate::call::rim::{Finish, Or, Rim};
+use crate::call::rim::{Finish, Or};
 use crate::call::sides::Classify;
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
 use crate::call::worker::{self, OnWorker};
+use crate::policy::PolicyRef;
 use crate::returns::of_result;
 
 pub use std::clone::Clone;
@@ -19,8 +19,9 @@ pub use std::time::Duration;
 pub use std::{concat, module_path};
 
 pub use crate::call::TokenParam;
-pub use crate::call::ask::{Ask, Policy};
+pub use crate::call::ask::Ask;
 pub use crate::error::TimeoutError;
+pub use crate::policy::Policy;
 pub use crate::returns::{Ending, FromTimeout};
 pub use crate::token::CancelToken;
 
@@ -160,10 +161,10 @@ impl Plain {
 /// A function that makes the return value of an error.
 type Convert<R> = fn(TimeoutError) -> R;
 
-type Inline<R, A, F, Fut, B> = Rim<R, InlineCall<R, A, F, Fut>, Or<B>>;
+type Inline<R, A, F, Fut, B> = InlineCall<R, A, F, Fut, Or<B>>;
 #[cfg(feature = "tokio")]
-type Task<R, A, F, Fut, B> = Rim<R, RemoteCall<R, Spawn<R, A, F, Fut>>, Or<B>>;
-type OnWorkerThread<R, A, F, Fut, B> = Rim<R, RemoteCall<R, OnWorker<R, A, F, Fut>>, Or<B>>;
+type Task<R, A, F, Fut, B> = RemoteCall<R, Spawn<R, A, F, Fut>, Or<B>>;
+type OnWorkerThread<R, A, F, Fut, B> = RemoteCall<R, OnWorker<R, A, F, Fut>, Or<B>>;
 
 /// Sync, on a worker.
 pub fn sync_worker<R, A, F>(ask: Ask, op: F) -> R
@@ -230,7 +231,7 @@ where
     Fut: Future<Output = R>,
     B: FnOnce(TimeoutError) -> R,
 {
-    Rim::new(inline::async_inline(ask, classify, op), Or(fallback))
+    inline::async_inline(ask, classify, op, Or(fallback))
 }
 
 /// Async, as a task.
@@ -260,7 +261,7 @@ where
     Fut: Future<Output = R> + Send + 'static,
     B: FnOnce(TimeoutError) -> R,
 {
-    Rim::new(task::async_task(ask, classify, op), Or(fallback))
+    task::async_task(ask, classify, op, Or(fallback))
 }
 
 /// Met by no type: it says what is missing.
@@ -327,5 +328,5 @@ where
     Fut: Future<Output = R>,
     B: FnOnce(TimeoutError) -> R,
 {
-    Rim::new(worker::async_worker(ask, classify, op), Or(fallback))
+    worker::async_worker(ask, classify, op, Or(fallback))
 }

@@ -5,14 +5,17 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::ask::{Ask, Policy, PolicyRef};
-use crate::call::rim::{AsOutcome, AsResult, Rim};
+use crate::call::ask::Ask;
+use crate::call::rim::{AsOutcome, AsResult};
+#[cfg(feature = "tokio")]
+use crate::call::task;
 use crate::call::{inline, worker};
 use crate::error::{InvalidLimit, TimeoutError};
 use crate::event::Event;
 use crate::event::clock::TimestampClock;
 use crate::event::listener::Own;
 use crate::outcome::Outcome;
+use crate::policy::{Policy, PolicyRef};
 use crate::returns::of_result;
 use crate::token::CancelToken;
 
@@ -223,8 +226,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        let call = inline::async_inline(self.ask(), of_result, op);
-        Rim::new(call, AsResult)
+        inline::async_inline(self.ask(), of_result, op, AsResult)
     }
 
     /// As [`call_async`](Self::call_async), with every ending told apart.
@@ -241,7 +243,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: fmt::Debug,
     {
-        Rim::new(inline::async_inline(self.ask(), of_result, op), AsOutcome)
+        inline::async_inline(self.ask(), of_result, op, AsOutcome)
     }
 
     /// Spawns the future of `op` on the Tokio runtime around the call, where it may outlive the caller's wait.
@@ -266,8 +268,7 @@ impl Timeout {
         T: Send + 'static,
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
-        let call = crate::call::task::async_task(self.ask(), of_result, op);
-        Rim::new(call, AsResult)
+        task::async_task(self.ask(), of_result, op, AsResult)
     }
 
     /// As [`call_task`](Self::call_task), with every ending told apart.
@@ -286,8 +287,7 @@ impl Timeout {
         T: Send + 'static,
         E: fmt::Debug + Send + 'static,
     {
-        let call = crate::call::task::async_task(self.ask(), of_result, op);
-        Rim::new(call, AsOutcome)
+        task::async_task(self.ask(), of_result, op, AsOutcome)
     }
 
     /// Builds and polls the future of `op` on a worker thread: it need not be `Send`, and may block.
@@ -311,8 +311,7 @@ impl Timeout {
         T: Send + 'static,
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
-        let call = worker::async_worker(self.ask(), of_result, op);
-        Rim::new(call, AsResult)
+        worker::async_worker(self.ask(), of_result, op, AsResult)
     }
 
     /// As [`call_async_on_worker`](Self::call_async_on_worker), with every ending told apart.
@@ -330,7 +329,7 @@ impl Timeout {
         T: Send + 'static,
         E: fmt::Debug + Send + 'static,
     {
-        Rim::new(worker::async_worker(self.ask(), of_result, op), AsOutcome)
+        worker::async_worker(self.ask(), of_result, op, AsOutcome)
     }
 }
 

@@ -1,13 +1,14 @@
 //! What wakes an async caller when it is time to look again.
 
+use std::fmt;
 #[cfg(feature = "tokio")]
 use std::future::Future;
 #[cfg(feature = "tokio")]
 use std::pin::Pin;
 use std::task::Context;
-use std::time::Instant;
 
-use crate::deadline::Deadline;
+use crate::deadline::Clock;
+use crate::tick::Tick;
 use crate::timer::{self, Alarm, Key};
 
 /// At most one alarm: our own timer's, or Tokio's while its clock is virtual. Dropping it takes it back.
@@ -16,11 +17,14 @@ pub(crate) enum CallerAlarm {
     #[default]
     Unset,
     Armed {
-        at: Instant,
+        at: Tick,
         alarm: Armed,
     },
     #[cfg(feature = "tokio")]
-    Virtual(Pin<Box<tokio::time::Sleep>>),
+    Virtual {
+        at: Tick,
+        sleep: VirtualSleep,
+    },
 }
 
 pub(crate) struct Armed(Key);
@@ -32,19 +36,18 @@ impl Drop for Armed {
 }
 
 impl CallerAlarm {
-    /// Has the task woken at `until`; an alarm set before is replaced.
-    pub(crate) fn set(&mut self, until: Deadline, context: &mut Context<'_>) {
-        let Some(at) = until.instant() else {
-            *self = Self::Unset;
-            return;
-        };
+    /// Has the task woken at `until` by `clock`; an alarm set before is replaced.
+    pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
         let rings = match self {
-            Self::Armed { at: set, alarm } if *set == at => timer::rearm(alarm.0, context.waker()),
+            Self::Armed { at, alarm } if *at == until => timer::rearm(alarm.0, context.waker()),
             #[cfg(feature = "tokio")]
-            Self::Virtual(sleep) if sleep.deadline().into_std() == at => {
+            Self::Virtual { at, sleep } if *at == until => {
                 sleep.as_mut().poll(context).is_pending()
             }
-            _ => self.replace(until, at, context),
+            _ => {
+                *self = Self::Unset;
+                until.is_never() || self.arm(clock, until, context)
+            }
         };
         if !rings {
             // Due already, or there is no timer to be had: look again as soon as others have had their turn.
@@ -52,18 +55,22 @@ impl CallerAlarm {
         }
     }
 
-    fn replace(&mut self, until: Deadline, at: Instant, context: &mut Context<'_>) -> bool {
-        *self = Self::Unset;
+    fn arm(&mut self, clock: Clock, at: Tick, context: &mut Context<'_>) -> bool {
+        let Some(instant) = at.instant() else {
+            return true;
+        };
         #[cfg(feature = "tokio")]
-        if until.clock().is_virtual()
-            && let Some(mut sleep) = virtual_sleep(at)
+        if clock.is_virtual()
+            && let Some(mut sleep) = virtual_sleep(instant)
         {
             let rings = sleep.as_mut().poll(context).is_pending();
-            *self = Self::Virtual(sleep);
+            *self = Self::Virtual { at, sleep };
             return rings;
         }
-        let _ = until;
-        match timer::arm(at, Alarm::Wake(Some(context.waker().clone()))) {
+        #[cfg(not(feature = "tokio"))]
+        let _ = clock;
+        let waker = context.waker().clone();
+        match timer::arm(instant, Alarm::Wake(Some(waker))) {
             Some(key) => {
                 let alarm = Armed(key);
                 *self = Self::Armed { at, alarm };
@@ -74,10 +81,20 @@ impl CallerAlarm {
     }
 }
 
+/// Tokio's timer. Its type is hidden: a proof that a nested call is `Send` need not walk through it.
+#[cfg(feature = "tokio")]
+type VirtualSleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+
 /// `None` in a runtime whose clock is paused but which has no timers; Tokio says so by a panic.
 #[cfg(feature = "tokio")]
-fn virtual_sleep(at: Instant) -> Option<Pin<Box<tokio::time::Sleep>>> {
-    crate::unwind::catch(|| Box::pin(tokio::time::sleep_until(at.into())))
+fn virtual_sleep(at: std::time::Instant) -> Option<VirtualSleep> {
+    crate::unwind::catch(|| -> VirtualSleep { Box::pin(tokio::time::sleep_until(at.into())) })
         .map_err(crate::unwind::dispose)
         .ok()
+}
+
+impl fmt::Debug for CallerAlarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallerAlarm")
+    }
 }

@@ -1,71 +1,11 @@
 //! What is asked of a call: the policy of its function, and what this one call adds.
 
 use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::deadline::Deadline;
-use crate::event::clock::TimestampClock;
-use crate::event::listener::Own;
+use crate::policy::PolicyRef;
 use crate::token::node::NodeRef;
-
-/// What all calls of one function have in common.
-#[derive(Clone)]
-pub struct Policy {
-    pub(crate) name: &'static str,
-    /// Whether the deadline fires the token.
-    pub(crate) cancel: bool,
-    pub(crate) listener: Option<Own>,
-    pub(crate) clock: Option<Arc<dyn TimestampClock>>,
-}
-
-impl Policy {
-    /// The policy of a function that is stopped at its deadline.
-    #[must_use]
-    pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            cancel: true,
-            listener: None,
-            clock: None,
-        }
-    }
-
-    /// The same for a function that runs on, abandoned.
-    #[must_use]
-    pub const fn keep_running(mut self) -> Self {
-        self.cancel = false;
-        self
-    }
-}
-
-impl fmt::Debug for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policy")
-            .field("name", &self.name)
-            .field("cancel", &self.cancel)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A policy for as long as a call needs it.
-#[derive(Clone)]
-pub(crate) enum PolicyRef {
-    Static(&'static Policy),
-    Shared(Arc<Policy>),
-}
-
-impl Deref for PolicyRef {
-    type Target = Policy;
-
-    fn deref(&self) -> &Policy {
-        match self {
-            Self::Static(policy) => policy,
-            Self::Shared(policy) => policy,
-        }
-    }
-}
 
 /// What is asked of one call.
 #[must_use]

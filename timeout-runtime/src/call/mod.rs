@@ -10,13 +10,13 @@ mod alarm;
 pub(crate) mod ask;
 mod carried;
 pub(crate) mod inline;
+mod open;
 mod record;
 pub(crate) mod remote;
 pub(crate) mod rim;
 pub(crate) mod sides;
 #[cfg(feature = "tokio")]
 pub(crate) mod task;
-mod terms;
 mod verdict;
 pub(crate) mod worker;
 

@@ -5,20 +5,18 @@ use std::task::Waker;
 
 use crate::context::Frame;
 use crate::sync::lock;
-use crate::token::node::{Node, NodeRef};
-use crate::token::spec::{Spec, Watch};
+use crate::token::CancelToken;
+use crate::token::node::{Node, NodeRef, Watch};
 use crate::unwind;
 
 use super::carried::Carried;
-use super::sides::{Classify, Ended, Report, Shared};
-use super::terms::Opening;
+use super::open::Opening;
+use super::sides::{Classify, Ended, Report, Sides, State};
 use super::verdict::Phase;
 
 /// An operation that has not run yet, and what it takes along.
 pub(crate) struct Operation<F> {
     pub(crate) op: F,
-    /// Its call's frame, still without the token.
-    pub(crate) frame: Frame,
     pub(crate) carried: Carried,
 }
 
@@ -31,7 +29,7 @@ enum Stage<F, R> {
 
 /// What a call's token node carries.
 pub(crate) struct Cargo<F, R> {
-    shared: Shared,
+    state: State,
     classify: Classify<R>,
     stage: Mutex<Stage<F, R>>,
 }
@@ -55,47 +53,38 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
         classify: Classify<R>,
         op: F,
     ) -> Arc<Self> {
-        let Opening {
-            terms,
-            frame,
-            parents,
-        } = opening;
+        let Opening { terms, parents } = opening;
         let (watch, owner) = match caller {
-            Caller::Parked(waker) if terms.fires => (Watch::Watched, Some(waker)),
+            Caller::Parked(waker) if terms.fires() => (Watch::Watched, Some(waker)),
             Caller::Parked(waker) => (Watch::Clocked, Some(waker)),
             Caller::Polled => (Watch::Clocked, None),
         };
-        let spec = Spec {
-            origin: frame.origin,
-            deadline: frame.deadline,
-            cause: frame.cause,
-            watch,
-            is_call: true,
-            owner,
-        };
-        let operation = Operation {
-            op,
-            frame,
-            carried: Carried::capture(),
-        };
+        let carried = Carried::capture();
         let cargo = Cargo {
-            shared: Shared::new(terms),
+            state: State::queued(),
             classify,
-            stage: Mutex::new(Stage::Ready(operation)),
+            stage: Mutex::new(Stage::Ready(Operation { op, carried })),
         };
-        let record = Self::new(spec, &parents, cargo);
+        let record = Self::new(terms, watch, owner, &parents, cargo);
         let token: NodeRef = record.clone();
         token.attend();
         record
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.cargo.shared
+    pub(crate) fn sides(&self) -> Sides<'_> {
+        Sides {
+            terms: self.terms(),
+            state: &self.cargo.state,
+            token: Some(self),
+        }
     }
 
-    /// The call's token.
-    pub(crate) fn token(&self) -> &Node {
-        self
+    /// The frame in which the operation runs.
+    pub(crate) fn frame(self: &Arc<Self>) -> Frame {
+        Frame {
+            terms: self.terms().clone(),
+            token: Some(CancelToken(self.clone())),
+        }
     }
 
     /// The operation, for who runs it or withdraws it.
@@ -125,11 +114,11 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
     /// The operation has ended. Its answer goes to the caller if it counts and the caller is there; else its value is dropped
     /// here and reported. `free` is called once whoever ran it has nothing more to do, before the caller is woken.
     pub(crate) fn conclude(&self, ended: Ended<R>, free: impl FnOnce()) {
-        let shared = self.shared();
-        let (ended, report) = shared.assess(ended, self.cargo.classify);
-        let refused = if shared.stands(&report, Some(self.token())) {
+        let sides = self.sides();
+        let (ended, report) = sides.assess(ended, self.cargo.classify);
+        let refused = if sides.stands(&report) {
             *lock(&self.cargo.stage) = Stage::Answered(ended, report);
-            if shared.verdict.answer() {
+            if sides.answer() {
                 None
             } else {
                 self.take_answer()
@@ -142,7 +131,7 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
                 Ok(value) => unwind::dispose(value),
                 Err(payload) => unwind::dispose(payload),
             }
-            shared.stop(report);
+            sides.stop(report);
         }
         free();
         self.wake_owner();
@@ -151,13 +140,13 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
     /// The operation was destroyed before it had ended. A caller who waits gets `Cancelled`; one who has gone is told late.
     #[cfg(feature = "tokio")]
     pub(crate) fn destroyed(&self) {
-        self.shared().destroyed();
+        self.sides().destroyed();
         self.wake_owner();
     }
 
     /// The caller gives up; an operation that nobody has taken is withdrawn and dropped.
     pub(crate) fn leave(&self) -> Phase {
-        let phase = self.shared().verdict.leave();
+        let phase = self.sides().leave();
         if phase == Phase::Queued {
             unwind::dispose(self.take_operation());
         }

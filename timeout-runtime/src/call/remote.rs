@@ -7,31 +7,32 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use crate::deadline::Deadline;
 use crate::error::TimeoutError;
+use crate::tick::Tick;
 use crate::token::node::Node;
 use crate::{parking, unwind, workers};
 
 use super::alarm::CallerAlarm;
 use super::record::Record;
-use super::sides::{Ended, Look, Report, Shared, Wait};
+use super::rim::Finish;
+use super::sides::{Ended, Look, Report, Sides, Wait};
 use super::verdict::Phase;
 
 /// The caller's view of a record, whatever its operation is.
 pub(crate) trait Remote<R>: Send + Sync {
-    fn shared(&self) -> &Shared;
+    fn sides(&self) -> Sides<'_>;
     fn token(&self) -> &Node;
     fn take_answer(&self) -> Option<(Ended<R>, Report)>;
     fn leave(&self) -> Phase;
 }
 
 impl<F: Send + 'static, R: Send + 'static> Remote<R> for Record<F, R> {
-    fn shared(&self) -> &Shared {
-        Record::shared(self)
+    fn sides(&self) -> Sides<'_> {
+        Record::sides(self)
     }
 
     fn token(&self) -> &Node {
-        Record::token(self)
+        self
     }
 
     fn take_answer(&self) -> Option<(Ended<R>, Report)> {
@@ -61,8 +62,8 @@ impl<R> Launched<R> {
     }
 
     /// The verdict, or until when there will be none unless the caller is woken.
-    fn look(&mut self, wait: &mut Wait) -> Result<Result<R, TimeoutError>, Deadline> {
-        let phase = match self.record.shared().look(wait, Some(self.record.token())) {
+    fn look(&mut self, wait: &mut Wait) -> Result<Result<R, TimeoutError>, Tick> {
+        let phase = match self.record.sides().look(wait) {
             Look::Wait(until) => return Err(until),
             Look::Answered => Phase::Answered,
             Look::Over => self.leave(),
@@ -72,8 +73,7 @@ impl<R> Launched<R> {
             Phase::Answered => Ok(self.collect()),
             phase => {
                 let scarce = self.ticket.is_some();
-                let token = Some(self.record.token());
-                Err(self.record.shared().unanswered(phase, token, scarce))
+                Err(self.record.sides().unanswered(phase, scarce))
             }
         })
     }
@@ -91,9 +91,7 @@ impl<R> Launched<R> {
     /// Takes the answer: the call has ended with it. A panic goes on here.
     fn collect(&self) -> R {
         let (ended, report) = self.take();
-        self.record
-            .shared()
-            .answered(report, Some(self.record.token()));
+        self.record.sides().answered(report);
         ended.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
@@ -139,9 +137,7 @@ impl<R> Drop for Launched<R> {
             }
             report
         });
-        self.record
-            .shared()
-            .dropped(phase, Some(self.record.token()), answer);
+        self.record.sides().dropped(phase, answer);
     }
 }
 
@@ -155,58 +151,52 @@ pub trait Launch<R> {
 ///
 /// Cancel safe in this sense: a future that is dropped before its first poll has called nothing; one that is dropped later has
 /// its operation's token fired, and leaves the operation abandoned until it ends.
-pub struct RemoteCall<R, L>(Stage<R, L>);
+#[must_use = "futures do nothing unless polled"]
+pub struct RemoteCall<R, L, M>(Stage<R, L, M>);
 
-enum Stage<R, L> {
-    Before(Option<L>),
-    Waiting(Launched<R>, Wait, CallerAlarm),
+enum Stage<R, L, M> {
+    Before(L, M),
+    Waiting(Launched<R>, Wait, CallerAlarm, M),
     Done,
 }
 
 // Nothing in it is pinned: the operation's future lives elsewhere.
-impl<R, L> Unpin for RemoteCall<R, L> {}
+impl<R, L, M> Unpin for RemoteCall<R, L, M> {}
 
-impl<R, L> RemoteCall<R, L> {
-    pub(crate) fn new(launch: L) -> Self {
-        Self(Stage::Before(Some(launch)))
+impl<R, L, M> RemoteCall<R, L, M> {
+    pub(crate) fn new(launch: L, finish: M) -> Self {
+        Self(Stage::Before(launch, finish))
     }
 }
 
-impl<R, L> fmt::Debug for RemoteCall<R, L> {
+impl<R, L, M> fmt::Debug for RemoteCall<R, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RemoteCall").finish_non_exhaustive()
     }
 }
 
-impl<R, L: Launch<R>> Future for RemoteCall<R, L> {
-    type Output = Result<R, TimeoutError>;
+impl<R, L: Launch<R>, M: Finish<R>> Future for RemoteCall<R, L, M> {
+    type Output = M::Output;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
         let stage = &mut self.0;
-        if let Stage::Before(launch) = stage
-            && let Some(launch) = launch.take()
-        {
-            // If launching panics the call is over.
-            *stage = Stage::Done;
-            match launch.launch() {
-                Ok(launched) => {
-                    *stage = Stage::Waiting(launched, Wait::default(), CallerAlarm::default());
-                }
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        let Stage::Waiting(launched, wait, alarm) = stage else {
-            panic!("a finished call was polled again");
-        };
+        // Whatever panics from here on, the call is over.
+        let (mut launched, mut wait, mut alarm, finish) =
+            match std::mem::replace(stage, Stage::Done) {
+                Stage::Waiting(launched, wait, alarm, finish) => (launched, wait, alarm, finish),
+                Stage::Before(launch, finish) => match launch.launch() {
+                    Ok(launched) => (launched, Wait::default(), CallerAlarm::default(), finish),
+                    Err(error) => return Poll::Ready(finish.finish(Err(error))),
+                },
+                Stage::Done => panic!("a finished call was polled again"),
+            };
         launched.record.token().set_owner(context.waker());
-        match launched.look(wait) {
+        match launched.look(&mut wait) {
+            Ok(ending) => Poll::Ready(finish.finish(ending)),
             Err(until) => {
-                alarm.set(until, context);
+                alarm.set(launched.record.sides().terms.clock, until, context);
+                *stage = Stage::Waiting(launched, wait, alarm, finish);
                 Poll::Pending
-            }
-            Ok(ending) => {
-                *stage = Stage::Done;
-                Poll::Ready(ending)
             }
         }
     }

@@ -3,18 +3,18 @@
 use std::fmt::Debug;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::deadline::Deadline;
 use crate::error::{Cause, TimeoutError};
 use crate::event::{EventKind, Failure, WorkerName};
 use crate::returns::Ending;
 use crate::sync::lock;
+use crate::terms::Terms;
+use crate::tick::Tick;
 use crate::token::node::Node;
 use crate::unwind::{self, Payload};
 use crate::workers::abandoned;
 
-use super::terms::Terms;
 use super::verdict::{Phase, Verdict};
 
 /// How an operation tells an answer from an error.
@@ -23,18 +23,52 @@ pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Ending<'a>;
 /// What an operation ended with: a value, or a panic.
 pub(crate) type Ended<R> = Result<R, Payload>;
 
-/// What both sides of a call share, apart from its value.
-pub(crate) struct Shared {
-    pub(crate) terms: Terms,
-    pub(crate) verdict: Verdict,
+/// What both sides of a call change.
+pub(crate) struct State {
+    verdict: Verdict,
     late: Mutex<Option<Report>>,
     /// The number in the worker's name; zero where no worker has taken the operation.
     worker: AtomicU64,
 }
 
+impl State {
+    /// Of a call whose operation waits for somebody to run it.
+    pub(crate) fn queued() -> Self {
+        Self {
+            verdict: Verdict::new(),
+            late: Mutex::new(None),
+            worker: AtomicU64::new(0),
+        }
+    }
+
+    /// Of a call whose operation runs where its caller is. Nobody else sees it, so it may be made anew for each look.
+    pub(crate) fn started() -> Self {
+        let state = Self::queued();
+        let started = state.verdict.start();
+        debug_assert!(started, "nobody else has seen this call");
+        state
+    }
+
+    fn worker(&self) -> Option<WorkerName> {
+        match self.worker.load(Ordering::Relaxed) {
+            0 => None,
+            number => Some(WorkerName(number)),
+        }
+    }
+}
+
+/// A call, as both its sides see it.
+#[derive(Clone, Copy)]
+pub(crate) struct Sides<'a> {
+    pub(crate) terms: &'a Terms,
+    pub(crate) state: &'a State,
+    /// Its token, unless nobody has asked for one.
+    pub(crate) token: Option<&'a Node>,
+}
+
 /// The operation's own account of its end.
 pub(crate) struct Report {
-    at: Instant,
+    at: Tick,
     failure: Option<Failure<'static>>,
     kind: Kind,
 }
@@ -60,14 +94,14 @@ pub(crate) enum Look {
     /// The wait is over without one, unless it comes before the caller leaves.
     Over,
     /// Nothing yet. Look again then, if not woken before.
-    Wait(Deadline),
+    Wait(Tick),
 }
 
 /// How far the caller has got in its wait.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Wait {
     /// When the wait is over, once the signal has been seen or given.
-    over: Option<Deadline>,
+    over: Option<Tick>,
 }
 
 impl Wait {
@@ -77,108 +111,74 @@ impl Wait {
     }
 }
 
-impl Shared {
-    pub(crate) fn new(terms: Terms) -> Self {
-        Self {
-            terms,
-            verdict: Verdict::new(),
-            late: Mutex::new(None),
-            worker: AtomicU64::new(0),
-        }
-    }
-
-    /// A call whose operation runs where its caller is.
-    pub(crate) fn started(terms: Terms) -> Self {
-        let shared = Self::new(terms);
-        let started = shared.verdict.start();
-        debug_assert!(started, "nobody else has seen this call");
-        shared
-    }
-
-    fn worker(&self) -> Option<WorkerName> {
-        match self.worker.load(Ordering::Relaxed) {
-            0 => None,
-            number => Some(WorkerName(number)),
-        }
-    }
-
-    /// The operation is about to run on `worker`; `false` if it was withdrawn.
-    pub(crate) fn start_on(&self, worker: Option<WorkerName>) -> bool {
-        if let Some(WorkerName(number)) = worker {
-            self.worker.store(number, Ordering::Relaxed);
-        }
-        self.verdict.start()
-    }
-}
-
 /// The caller's side.
-impl Shared {
+impl Sides<'_> {
     /// Where the call stands. Gives the signal if it is due.
-    pub(crate) fn look(&self, wait: &mut Wait, token: Option<&Node>) -> Look {
-        let phase = self.verdict.phase();
+    pub(crate) fn look(&self, wait: &mut Wait) -> Look {
+        let phase = self.state.verdict.phase();
         match phase {
             Phase::Answered => return Look::Answered,
             Phase::Stopped => return Look::Over,
             Phase::Queued | Phase::Running => {}
         }
-        let terms = &self.terms;
+        let terms = self.terms;
         let now = terms.now();
         if wait.over.is_none() {
-            if token.is_some_and(|token| token.fired().is_some()) {
-                let clock = terms.clock();
-                let over = Deadline::on(clock, now.checked_add(terms.grace));
-                wait.over = Some(over.min(terms.end));
-            } else if terms.deadline.passed_at(now) {
-                if terms.fires
-                    && let Some(token) = token
-                {
-                    token.fire(terms.cause, None);
-                }
+            if self.token.is_some_and(|token| token.fired().is_some()) {
+                wait.over = Some(now.plus(terms.grace).min(terms.end));
+            } else if now >= terms.deadline {
+                self.signal();
                 wait.over = Some(terms.end);
             }
         }
         match wait.over {
             None => Look::Wait(terms.deadline),
-            Some(over) if phase == Phase::Queued || over.passed_at(now) => Look::Over,
+            Some(over) if phase == Phase::Queued || now >= over => Look::Over,
             Some(over) => Look::Wait(over),
         }
     }
 
+    /// The deadline has come: the token fires, if that is what the call's policy says.
+    fn signal(&self) {
+        if self.terms.fires()
+            && let Some(token) = self.token
+        {
+            token.fire(self.terms.cause, None);
+        }
+    }
+
+    /// The caller gives up, and finds the call in this phase.
+    pub(crate) fn leave(&self) -> Phase {
+        self.state.verdict.leave()
+    }
+
     /// The caller leaves an operation that it has just dropped where it was: it does not run on.
     pub(crate) fn leave_dropped(&self) -> Phase {
-        let late = self.verdict.stop();
+        let late = self.state.verdict.stop();
         debug_assert!(!late, "the caller has announced nothing yet");
-        self.verdict.leave()
+        self.leave()
     }
 
     /// The verdict of a call that was answered: its event. The token forgets the deadline.
-    pub(crate) fn answered(&self, report: Report, token: Option<&Node>) {
-        if let Some(token) = token {
+    pub(crate) fn answered(&self, report: Report) {
+        if let Some(token) = self.token {
             token.settle();
         }
-        let elapsed = self.terms.elapsed_at(report.at);
+        let elapsed = report.at.since(self.terms.start);
         let kind = match report.failure {
             None => EventKind::Succeeded,
             Some(failure) => EventKind::Failed(failure),
         };
-        self.terms.tell(kind, elapsed, self.worker());
+        self.terms.tell(kind, elapsed, self.state.worker());
     }
 
     /// The verdict of a call that the caller left, finding it in `phase`: its event, its error, and the late report if the
     /// operation has ended by now. `scarce` says that it was queued for want of a worker.
-    pub(crate) fn unanswered(
-        &self,
-        phase: Phase,
-        token: Option<&Node>,
-        scarce: bool,
-    ) -> TimeoutError {
-        let terms = &self.terms;
-        if terms.fires
-            && let Some(token) = token
-        {
-            token.fire(terms.cause, None);
-        }
-        let (cause, reason) = token.and_then(Node::signal).unwrap_or((terms.cause, None));
+    pub(crate) fn unanswered(&self, phase: Phase, scarce: bool) -> TimeoutError {
+        let terms = self.terms;
+        self.signal();
+        let signal = self.token.and_then(Node::signal);
+        let (cause, reason) = signal.unwrap_or((terms.cause, None));
         if phase == Phase::Queued {
             let cause = match cause {
                 Cause::TimedOut | Cause::DeadlineExceeded if scarce => Cause::NoWorker,
@@ -191,11 +191,11 @@ impl Shared {
             Cause::DeadlineExceeded => EventKind::DeadlineExceeded,
             _ => EventKind::Cancelled,
         };
-        let elapsed = terms.elapsed_at(terms.now());
+        let elapsed = terms.elapsed();
         let error = terms.error(cause, elapsed, true, reason);
         if phase == Phase::Stopped {
             // To a caller who still waits, an operation that was destroyed is a cancellation and no more.
-            let mut late = lock(&self.late);
+            let mut late = lock(&self.state.late);
             if late.as_ref().is_some_and(Report::is_unfinished) {
                 *late = None;
             }
@@ -205,12 +205,11 @@ impl Shared {
     }
 
     /// The ending of a call whose future was dropped, found in `phase`. `answer` is the report of an answer that nobody took.
-    pub(crate) fn dropped(&self, phase: Phase, token: Option<&Node>, answer: Option<Report>) {
-        if let Some(token) = token {
+    pub(crate) fn dropped(&self, phase: Phase, answer: Option<Report>) {
+        if let Some(token) = self.token {
             token.fire(Cause::Cancelled, None);
         }
-        let elapsed = self.terms.elapsed_at(self.terms.now());
-        self.announce(phase, EventKind::Dropped, elapsed);
+        self.announce(phase, EventKind::Dropped, self.terms.elapsed());
         if let Some(report) = answer {
             self.stop(report);
         }
@@ -219,31 +218,44 @@ impl Shared {
     /// The verdict event, and the late report if the operation has ended by then.
     fn announce(&self, phase: Phase, kind: EventKind<'_>, elapsed: Duration) {
         if phase == Phase::Running {
-            abandoned::add(self.terms.id, self.terms.policy.name, self.worker());
+            abandoned::add(self.terms.id, self.terms.name(), self.state.worker());
         }
-        self.terms.tell(kind, elapsed, self.worker());
-        if self.verdict.announce() {
+        self.terms.tell(kind, elapsed, self.state.worker());
+        if self.state.verdict.announce() {
             self.report_late();
         }
     }
 
     /// Who comes here is the second of the two, so it is done once.
     fn report_late(&self) {
-        let report = lock(&self.late).take();
+        let report = lock(&self.state.late).take();
         if let Some(Report { at, failure, .. }) = report {
             let kind = match failure {
                 None => EventKind::AbandonedWorkerSucceeded,
                 Some(failure) => EventKind::AbandonedWorkerFailed(failure),
             };
-            self.terms
-                .tell(kind, self.terms.elapsed_at(at), self.worker());
+            let elapsed = at.since(self.terms.start);
+            self.terms.tell(kind, elapsed, self.state.worker());
         }
         abandoned::remove(self.terms.id);
     }
 }
 
 /// The operation's side.
-impl Shared {
+impl Sides<'_> {
+    /// The operation is about to run on `worker`; `false` if it was withdrawn.
+    pub(crate) fn start_on(&self, worker: Option<WorkerName>) -> bool {
+        if let Some(WorkerName(number)) = worker {
+            self.state.worker.store(number, Ordering::Relaxed);
+        }
+        self.state.verdict.start()
+    }
+
+    /// The answer has been stored and is published; `false` if the caller has left.
+    pub(crate) fn answer(&self) -> bool {
+        self.state.verdict.answer()
+    }
+
     /// What the operation ended with, by its own clock, and what it means. A panic while that is found out takes its place.
     pub(crate) fn assess<R>(&self, ended: Ended<R>, classify: Classify<R>) -> (Ended<R>, Report) {
         let at = self.terms.now();
@@ -269,14 +281,13 @@ impl Shared {
 
     /// Whether the answer counts, provided that the caller is still there: a success may tie with the end of the wait, an error
     /// must precede the signal, a panic is never thrown away.
-    pub(crate) fn stands(&self, report: &Report, token: Option<&Node>) -> bool {
-        let terms = &self.terms;
+    pub(crate) fn stands(&self, report: &Report) -> bool {
+        let terms = self.terms;
         match report.kind {
             Kind::Panic => true,
-            Kind::Answer => terms.end.instant().is_none_or(|end| report.at <= end),
+            Kind::Answer => report.at <= terms.end,
             Kind::Error | Kind::Nothing => {
-                !terms.deadline.passed_at(report.at)
-                    && token.is_none_or(|token| token.fired().is_none())
+                report.at < terms.deadline && self.token.is_none_or(|token| token.fired().is_none())
             }
         }
     }
@@ -287,8 +298,8 @@ impl Shared {
             // No value at or after the signal counts like an error.
             report.failure = Some(Failure::Error("None".into()));
         }
-        *lock(&self.late) = Some(report);
-        if self.verdict.stop() {
+        *lock(&self.state.late) = Some(report);
+        if self.state.verdict.stop() {
             self.report_late();
         }
     }

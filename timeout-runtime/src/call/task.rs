@@ -18,10 +18,10 @@ use crate::unwind;
 
 use super::TokenParam;
 use super::ask::Ask;
+use super::open::open;
 use super::record::{Caller, Operation, Record};
 use super::remote::{Launch, Launched, RemoteCall};
 use super::sides::{Classify, Ended};
-use super::terms;
 
 /// An operation that is to be spawned.
 pub struct Spawn<R, A, F, Fut> {
@@ -48,7 +48,7 @@ where
         let Self {
             ask, classify, op, ..
         } = self;
-        let opening = terms::open(ask, Clock::Tokio)?;
+        let opening = open(ask, Clock::Tokio)?;
         let Ok(runtime) = Handle::try_current() else {
             return Err(opening.terms.not_started(Cause::NoRuntime, None));
         };
@@ -56,7 +56,7 @@ where
         let record = Record::open(opening, Caller::Polled, classify, op);
         runtime.spawn(OnTask {
             record: Some(record.clone()),
-            frame: None,
+            frame: Frame::outside(),
             muted: Vec::new(),
             future: None,
         });
@@ -65,17 +65,19 @@ where
 }
 
 /// Spawns the future of `op` on the runtime around the call.
-pub(crate) fn async_task<R, A, F, Fut>(
+pub(crate) fn async_task<R, A, F, Fut, M>(
     ask: Ask,
     classify: Classify<R>,
     op: F,
-) -> RemoteCall<R, Spawn<R, A, F, Fut>> {
-    RemoteCall::new(Spawn {
+    finish: M,
+) -> RemoteCall<R, Spawn<R, A, F, Fut>, M> {
+    let launch = Spawn {
         ask,
         classify,
         op,
         shape: PhantomData,
-    })
+    };
+    RemoteCall::new(launch, finish)
 }
 
 pin_project! {
@@ -89,7 +91,8 @@ pin_project! {
     {
         // Until the operation has ended.
         record: Option<Arc<Record<F, R>>>,
-        frame: Option<Frame>,
+        // The call's from the first poll on.
+        frame: Frame,
         muted: Vec<u64>,
         #[pin]
         future: Option<Fut>,
@@ -104,14 +107,20 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            if let Some(record) = this.record.take() {
-                record.token().fire(Cause::Cancelled, None);
-                {
-                    let _inside = context::enter(this.frame);
-                    unwind::contain(|| this.future.set(None));
-                }
-                record.destroyed();
+            let Some(record) = this.record.take() else {
+                return;
+            };
+            record.fire(Cause::Cancelled, None);
+            if this.future.is_none() {
+                // Never polled, never started: the caller withdraws it.
+                unwind::dispose(record.take_operation());
+                return;
             }
+            {
+                let _inside = context::enter(this.frame);
+                unwind::contain(|| this.future.set(None));
+            }
+            record.destroyed();
         }
     }
 }
@@ -131,13 +140,13 @@ where
         };
         let mut start = None;
         if this.future.is_none() {
-            if !record.shared().start_on(None) {
+            if !record.sides().start_on(None) {
                 *this.record = None;
                 return Poll::Ready(());
             }
-            if let Some(Operation { op, frame, carried }) = record.take_operation() {
+            if let Some(Operation { op, carried }) = record.take_operation() {
                 let token = CancelToken(record.clone());
-                *this.frame = Some(frame.with_token(token.clone()));
+                *this.frame = record.frame();
                 *this.muted = carried.into_muted();
                 start = Some(move || op(token));
             }
@@ -163,7 +172,7 @@ where
         });
         ended.map(|ended| {
             if let Some(record) = this.record.take() {
-                *this.frame = None;
+                *this.frame = Frame::outside();
                 record.conclude(ended, || {});
             }
         })

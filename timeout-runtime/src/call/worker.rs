@@ -15,10 +15,10 @@ use crate::{context, parking, unwind};
 
 use super::TokenParam;
 use super::ask::Ask;
+use super::open::open;
 use super::record::{Caller, Operation, Record};
 use super::remote::{Launch, Launched, RemoteCall};
 use super::sides::Classify;
-use super::terms;
 
 impl<F, R> Job for Record<F, R>
 where
@@ -26,14 +26,14 @@ where
     R: Send + 'static,
 {
     fn run(self: Arc<Self>, worker: WorkerName, free: &mut dyn FnMut()) {
-        if !self.shared().start_on(Some(worker)) {
+        if !self.sides().start_on(Some(worker)) {
             return;
         }
-        let Some(Operation { op, frame, carried }) = self.take_operation() else {
+        let Some(Operation { op, carried }) = self.take_operation() else {
             return;
         };
         let token = CancelToken(self.clone());
-        let mut frame = Some(frame.with_token(token.clone()));
+        let mut frame = self.frame();
         let ended = carried.within(|| {
             let _inside = context::enter(&mut frame);
             unwind::catch(|| op(token))
@@ -54,10 +54,10 @@ where
     F: FnOnce(CancelToken) -> R + Send + 'static,
     R: Send + 'static,
 {
-    let record = Record::open(terms::open(ask, Clock::Real)?, caller, classify, op);
+    let record = Record::open(open(ask, Clock::Real)?, caller, classify, op);
     let Ok(place) = workers::submit(record.clone()) else {
         record.leave();
-        return Err(record.shared().terms.not_started(Cause::NoWorker, None));
+        return Err(record.sides().terms.not_started(Cause::NoWorker, None));
     };
     let ticket = match place {
         Place::Handed => None,
@@ -113,15 +113,17 @@ where
 }
 
 /// Builds and polls the future of `op` on a worker.
-pub(crate) fn async_worker<R, A, F, Fut>(
+pub(crate) fn async_worker<R, A, F, Fut, M>(
     ask: Ask,
     classify: Classify<R>,
     op: F,
-) -> RemoteCall<R, OnWorker<R, A, F, Fut>> {
-    RemoteCall::new(OnWorker {
+    finish: M,
+) -> RemoteCall<R, OnWorker<R, A, F, Fut>, M> {
+    let launch = OnWorker {
         ask,
         classify,
         op,
         shape: PhantomData,
-    })
+    };
+    RemoteCall::new(launch, finish)
 }

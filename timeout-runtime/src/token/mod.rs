@@ -3,7 +3,6 @@
 pub(crate) mod links;
 pub(crate) mod node;
 mod parents;
-pub(crate) mod spec;
 mod wait;
 
 use std::borrow::Borrow;
@@ -14,10 +13,10 @@ use std::time::Duration;
 
 use crate::deadline::Deadline;
 use crate::error::{Cause, Reason, TimeoutError};
+use crate::terms::Terms;
 use crate::{context, unwind};
 
-use node::{Node, NodeRef};
-use spec::{Origin, Spec};
+use node::{Node, NodeRef, Watch};
 
 pub use wait::{Cancelled, CancelledOwned, Registration};
 
@@ -49,7 +48,7 @@ impl CancelToken {
     /// A token of its own, which fires when somebody cancels it.
     #[must_use]
     pub fn new() -> Self {
-        Self(Node::new(Spec::plain(Origin::NONE), &[], ()))
+        Self(Node::new(Terms::none(), Watch::Watched, None, &[], ()))
     }
 
     /// A token that never fires by itself and is not linked to anything.
@@ -61,7 +60,7 @@ impl CancelToken {
     /// The token of the call that this code runs in; one that never fires outside any.
     #[must_use]
     pub fn current() -> Self {
-        context::current_token().unwrap_or_default()
+        context::current().map_or_else(Self::never, |outer| outer.token)
     }
 
     /// A token that fires when this one does, and that can be cancelled alone.
@@ -86,10 +85,10 @@ impl CancelToken {
             .into_iter()
             .map(|token| Arc::clone(&token.borrow().0))
             .collect();
-        let origin = parents
+        let terms = parents
             .first()
-            .map_or(Origin::NONE, |parent| parent.origin());
-        Self(Node::new(Spec::plain(origin), &parents, ()))
+            .map_or_else(Terms::none, |parent| parent.terms().linked());
+        Self(Node::new(terms, Watch::Watched, None, &parents, ()))
     }
 
     /// Fires the token with [`Cause::Cancelled`], unless it has fired before.
@@ -177,7 +176,7 @@ impl Default for CancelToken {
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CancelToken")
-            .field("name", &self.0.origin().name)
+            .field("name", &self.0.terms().name())
             .field("cause", &self.cause())
             .finish()
     }

@@ -26,12 +26,12 @@ use std::time::Instant;
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
 use crate::sync::{AtomicU8, Mutex, Ordering, lock};
+use crate::terms::Terms;
 use crate::timer::{self, Alarm};
 use crate::{parking, unwind, workers};
 
 use super::links::{Callback, Fallout, Links, More};
 use super::parents::{self, Link};
-use super::spec::{Origin, Spec, Watch};
 
 /// A node whose cargo is of no interest.
 pub(crate) type NodeRef = Arc<Node>;
@@ -56,15 +56,21 @@ fn cause_of(state: u8) -> Option<Cause> {
     CAUSES.get(usize::from(state.checked_sub(FIRED)?)).copied()
 }
 
+/// Who looks out for a token's deadline.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// Somebody fires the token when the time has come.
+    Watched,
+    /// Nobody: readers look at the clock.
+    Clocked,
+}
+
 /// One token, or one call together with its token: `cargo` is what the call needs besides.
 pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
     state: AtomicU8,
     /// Set once every token below reads fired.
     reached: AtomicU8,
-    is_call: bool,
-    cause: Cause,
-    origin: Origin,
-    deadline: Deadline,
+    terms: Terms,
     links: Mutex<Links>,
     parents: OnceLock<Vec<Link>>,
     pub(crate) cargo: C,
@@ -72,23 +78,23 @@ pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
 
 impl<C: Send + Sync + 'static> Node<C> {
     /// A node below `parents`, fired already if one of them is.
-    pub(crate) fn new(spec: Spec, parents: &[NodeRef], cargo: C) -> Arc<Self> {
-        let state = match spec.watch {
-            _ if spec.deadline.is_never() => PLAIN,
+    pub(crate) fn new(
+        terms: Terms,
+        watch: Watch,
+        owner: Option<Waker>,
+        parents: &[NodeRef],
+        cargo: C,
+    ) -> Arc<Self> {
+        let state = match watch {
+            _ if terms.signal.is_never() => PLAIN,
             Watch::Watched => WATCHED,
             Watch::Clocked => CLOCKED,
         };
         let node = Arc::new(Self {
             state: AtomicU8::new(state),
             reached: AtomicU8::new(0),
-            is_call: spec.is_call,
-            cause: spec.cause,
-            origin: spec.origin,
-            deadline: spec.deadline,
-            links: Mutex::new(Links {
-                owner: spec.owner,
-                more: None,
-            }),
+            terms,
+            links: Mutex::new(Links { owner, more: None }),
             parents: OnceLock::new(),
             cargo,
         });
@@ -124,11 +130,11 @@ impl Node {
 
     /// Makes sure that the token fires at its deadline without anybody looking at it.
     pub(crate) fn attend(self: &Arc<Self>) {
-        if self.state.load(Ordering::Acquire) != CLOCKED || self.deadline.clock().is_virtual() {
+        if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock.is_virtual() {
             // A call whose clock is virtual is woken by that clock, and fires its token itself.
             return;
         }
-        let Some(at) = self.deadline.instant() else {
+        let Some(at) = self.terms.signal.instant() else {
             return;
         };
         let mut links = lock(&self.links);
@@ -147,7 +153,7 @@ impl<C: ?Sized> Node<C> {
         match self.state.load(Ordering::Acquire) {
             PLAIN | WATCHED => None,
             CLOCKED => {
-                if self.deadline.has_passed() {
+                if self.terms.now() >= self.terms.signal {
                     self.expire();
                 }
                 self.cause()
@@ -172,24 +178,17 @@ impl<C: ?Sized> Node<C> {
     /// The error that speaks for this token, if it has fired.
     pub(crate) fn error(&self) -> Option<TimeoutError> {
         let (cause, reason) = self.signal()?;
-        let Origin { name, limit, .. } = self.origin;
-        Some(TimeoutError::new(
-            name,
-            cause,
-            limit,
-            self.origin.elapsed(),
-            true,
-            reason,
-        ))
+        let elapsed = self.terms.elapsed();
+        Some(self.terms.error(cause, elapsed, true, reason))
     }
 
-    pub(crate) fn origin(&self) -> Origin {
-        self.origin
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     /// The cause as this node reads it when it comes from above.
     fn hears(&self, cause: Cause) -> Cause {
-        if self.is_call {
+        if self.terms.is_call {
             cause.entering()
         } else {
             cause
@@ -198,7 +197,7 @@ impl<C: ?Sized> Node<C> {
 
     /// The deadline has come. Callbacks run on a worker.
     pub(crate) fn expire(&self) {
-        self.fire(self.cause, None);
+        self.fire(self.terms.signal_cause(), None);
     }
 
     /// Fires with `cause` unless the token has fired before. Callbacks run on a worker.
@@ -288,15 +287,16 @@ impl<C: ?Sized> Node<C> {
 
     /// The time at which a reader fires the token, if none but readers do.
     pub(crate) fn unwatched_deadline(&self) -> Option<Instant> {
+        let Terms { clock, signal, .. } = self.terms;
         (self.state.load(Ordering::Acquire) == CLOCKED)
-            .then(|| self.deadline.on_clock(Clock::Real).instant())
+            .then(|| clock.cross(Clock::Real, signal).instant())
             .flatten()
     }
 
     fn own_deadline(&self) -> Deadline {
         match self.state.load(Ordering::Acquire) {
             PLAIN => Deadline::never(),
-            _ => self.deadline,
+            _ => Deadline::on(self.terms.clock, self.terms.signal),
         }
     }
 
@@ -455,9 +455,8 @@ mod tests {
     #[test]
     fn a_deadline_is_found_through_lines_that_meet_again() {
         let far = Instant::now() + Duration::from_secs(3600);
-        let mut spec = Spec::plain(Origin::NONE);
-        spec.deadline = Deadline::at(far);
-        let mut token = CancelToken(Node::new(spec, &[], ()));
+        let terms = Terms::context(Deadline::at(far));
+        let mut token = CancelToken(Node::new(terms, Watch::Watched, None, &[], ()));
         for _ in 0..64 {
             token = CancelToken::linked([token.child(), token.child()]);
         }

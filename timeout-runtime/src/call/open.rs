@@ -1,0 +1,86 @@
+//! The entry of a call: its terms are settled, or it is refused.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::context;
+use crate::deadline::Clock;
+use crate::error::{Cause, TimeoutError};
+use crate::event::CallId;
+use crate::terms::Terms;
+use crate::tick::Tick;
+use crate::token::node::NodeRef;
+use crate::workers;
+
+use super::ask::Ask;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// A call about to start, and the tokens that stop it.
+pub(crate) struct Opening {
+    pub(crate) terms: Terms,
+    pub(crate) parents: Vec<NodeRef>,
+}
+
+/// Settles the terms of a call that starts now. It does not start if it has ended already, or if too many abandoned operations of
+/// its name are still running.
+pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
+    let Ask {
+        policy,
+        limit,
+        grace,
+        max_abandoned,
+        upstream: mut parents,
+        deadline: shared,
+        inherit,
+    } = ask;
+    let start = clock.now();
+    let (mut inherited, mut outer_end) = (Tick::NEVER, Tick::NEVER);
+    if inherit && let Some(outer) = context::current() {
+        inherited = outer.clock.cross(clock, outer.signal);
+        outer_end = outer.clock.cross(clock, outer.end);
+        parents.push(outer.token.0);
+    }
+    for parent in &parents {
+        inherited = inherited.min(parent.deadline().on_clock(clock));
+    }
+    let own = limit.map_or(Tick::NEVER, |limit| start.plus(limit));
+    let bound = inherited.min(shared.on_clock(clock));
+    // At equal times the deadline that was there first is the cause.
+    let (deadline, cause) = if bound <= own && !bound.is_never() {
+        (bound, Cause::DeadlineExceeded)
+    } else {
+        (own, Cause::TimedOut)
+    };
+    // Grace follows the signal; a call that gives none has none.
+    let (signal, end) = if policy.cancel {
+        (deadline, deadline.plus(grace).min(outer_end))
+    } else {
+        (inherited, deadline)
+    };
+    let terms = Terms {
+        policy,
+        id: CallId(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
+        limit,
+        grace,
+        clock,
+        start,
+        deadline,
+        cause,
+        end,
+        signal,
+        is_call: true,
+    };
+    let refusal = if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
+        Some((cause.entering(), reason))
+    } else if start >= deadline {
+        Some((cause, None))
+    } else if workers::abandoned::too_many(terms.name(), max_abandoned) {
+        Some((Cause::NoWorker, None))
+    } else {
+        None
+    };
+    match refusal {
+        Some((cause, reason)) => Err(terms.not_started(cause, reason)),
+        None => Ok(Opening { terms, parents }),
+    }
+}
