@@ -3,7 +3,10 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 use std::fmt::Debug;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
@@ -28,6 +31,15 @@ impl Gate {
         self.0.1.notify_all();
     }
 
+    pub fn is_open(&self) -> bool {
+        *self.0.0.lock().unwrap()
+    }
+
+    /// A waker that opens the gate.
+    pub fn waker(&self) -> Waker {
+        Arc::new(self.clone()).into()
+    }
+
     /// Waits until the gate is open; panics if that takes too long.
     #[track_caller]
     pub fn wait(&self) {
@@ -36,6 +48,41 @@ impl Gate {
             .wait_timeout_while(open.lock().unwrap(), SOON, |open| !*open)
             .unwrap();
         assert!(!waited.timed_out(), "the gate was never opened");
+    }
+}
+
+impl Wake for Gate {
+    fn wake(self: Arc<Self>) {
+        self.open();
+    }
+}
+
+/// A value that knows on which threads copies of it were dropped.
+#[derive(Debug)]
+pub struct Tracked(Drops);
+
+/// The names of the threads on which tracked values were dropped.
+#[derive(Clone, Debug, Default)]
+pub struct Drops(Arc<Mutex<Vec<String>>>);
+
+impl Drops {
+    pub fn value(&self) -> Tracked {
+        Tracked(self.clone())
+    }
+
+    pub fn threads(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.threads().len()
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        let name = thread::current().name().unwrap_or("unnamed").to_owned();
+        self.0.0.lock().unwrap().push(name);
     }
 }
 
@@ -78,10 +125,10 @@ impl Recorder {
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> Vec<EventKind<'static>> {
         let (events, told) = &*self.events;
-        let (_events, waited) = told
+        let (events, waited) = told
             .wait_timeout_while(events.lock().unwrap(), SOON, |events| events.len() < count)
             .unwrap();
-        drop(_events);
+        drop(events);
         assert!(!waited.timed_out(), "only {:?} came", self.kinds());
         self.kinds()
     }
@@ -105,14 +152,18 @@ pub const EVERY_WAY: [Way; 5] = [
     Way::AsyncWorker,
 ];
 
+/// Those whose operation may outlive its call.
+pub const APART: [Way; 3] = [Way::SyncWorker, Way::AsyncTask, Way::AsyncWorker];
+
+pub const ASYNC: [Way; 3] = [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker];
+
 impl Way {
     /// Whether the operation may outlive its call.
     pub fn abandons(self) -> bool {
-        matches!(self, Self::SyncWorker | Self::AsyncTask | Self::AsyncWorker)
+        APART.contains(&self)
     }
 
-    /// Runs an operation that blocks its thread this way. Async ways run inside a multi-thread runtime of the test's own, which is
-    /// shut down without waiting.
+    /// Runs an operation that blocks its thread this way. Async ways run inside a runtime of the test's own.
     pub fn run<T, E>(
         self,
         timeout: &Timeout,
@@ -122,33 +173,76 @@ impl Way {
         T: Send + 'static,
         E: Debug + Send + 'static,
     {
-        let runtime = || {
-            tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .enable_all()
-                .build()
-                .unwrap()
-        };
         match self {
             Self::SyncWorker => timeout.outcome(op),
             Self::SyncInline => timeout.outcome_inline(op),
-            Self::AsyncInline => finish(
-                runtime(),
-                timeout.outcome_async(|token| async { op(token) }),
-            ),
-            Self::AsyncTask => finish(runtime(), timeout.outcome_task(|token| async { op(token) })),
-            Self::AsyncWorker => finish(
-                runtime(),
-                timeout.outcome_async_on_worker(|token| async { op(token) }),
-            ),
+            _ => in_runtime(self.start(timeout, |token| async { op(token) })),
+        }
+    }
+
+    /// The call of an async way, not polled yet.
+    pub fn start<T, E, F>(
+        self,
+        timeout: &Timeout,
+        op: impl FnOnce(CancelToken) -> F + Send + 'static,
+    ) -> Pin<Box<dyn Future<Output = Outcome<T, E>> + Send>>
+    where
+        F: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Debug + Send + 'static,
+    {
+        match self {
+            Self::AsyncInline => Box::pin(timeout.outcome_async(op)),
+            Self::AsyncTask => Box::pin(timeout.outcome_task(op)),
+            Self::AsyncWorker => Box::pin(timeout.outcome_async_on_worker(op)),
+            Self::SyncWorker | Self::SyncInline => panic!("{self:?} gives no future"),
         }
     }
 }
 
-fn finish<O>(runtime: Runtime, call: impl Future<Output = O>) -> O {
-    let outcome = runtime.block_on(call);
+/// A runtime of two threads.
+pub fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Polls `call` to its end on this thread, inside a runtime that is shut down without waiting. May be nested.
+pub fn in_runtime<O>(call: impl Future<Output = O>) -> O {
+    let runtime = runtime();
+    let outcome = {
+        let _inside = runtime.enter();
+        block_on(call)
+    };
     runtime.shutdown_background();
     outcome
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls `future` to its end on this thread. May be nested.
+pub fn block_on<O>(future: impl Future<Output = O>) -> O {
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Polls `future` once; `woken` opens when it is to be polled again.
+pub fn poll_once<F: Future + Unpin>(future: &mut F, woken: &Gate) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(&woken.waker()))
 }
 
 /// A policy for a test.
@@ -162,12 +256,24 @@ pub fn until_fired(token: &CancelToken) -> Result<u32, TimeoutError> {
     unreachable!("a sleep without end has ended")
 }
 
+/// An operation that ends when its token fires and its deadline, if any, lies behind it.
+pub fn until_past(token: &CancelToken) {
+    let _ = token.wait_timeout(Duration::MAX);
+    let deadline = token.deadline();
+    while deadline.remaining().is_some_and(|left| !left.is_zero()) {
+        thread::yield_now();
+    }
+    // The clock may stand at the very instant of the deadline.
+    let now = Instant::now();
+    while Instant::now() == now {}
+}
+
 /// Waits until `holds`; panics if that takes too long.
 #[track_caller]
 pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < SOON, "it never came true that {what}");
-        std::thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
     }
 }

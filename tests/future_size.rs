@@ -1,0 +1,141 @@
+//! A call that is polled in place holds its operation once.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use timeout_runtime::{Timeout, TimeoutError, timeout};
+use tokio::task::yield_now;
+
+/// What one call may add to the future of its operation, in bytes.
+const LAYER: usize = 512;
+const ARRAY: usize = 4096;
+
+async fn plain_leaf() -> Result<usize, TimeoutError> {
+    let array = [1_u8; ARRAY];
+    yield_now().await;
+    Ok(array.iter().map(|&byte| usize::from(byte)).sum())
+}
+
+#[timeout(name = "future_size::leaf", secs = 60)]
+async fn leaf() -> Result<usize, TimeoutError> {
+    plain_leaf().await
+}
+
+/// Functions with a timeout, each of which calls the one after it, and an array of their futures' sizes.
+macro_rules! layers {
+    ($outer:ident $inner:ident $($more:ident)*) => {
+        #[timeout(name = "future_size::layer", secs = 60)]
+        async fn $outer() -> Result<usize, TimeoutError> {
+            $inner().await
+        }
+        layers!($inner $($more)*);
+    };
+    ($last:ident) => {};
+}
+
+layers!(a8 a7 a6 a5 a4 a3 a2 a1 leaf);
+
+/// Guards against a wrapper that holds the future of its operation twice: a few layers later it is tens of kilobytes.
+#[test]
+fn each_layer_adds_a_little_and_the_same() {
+    let sizes = [
+        size_of_val(&plain_leaf()),
+        size_of_val(&leaf()),
+        size_of_val(&a1()),
+        size_of_val(&a2()),
+        size_of_val(&a3()),
+        size_of_val(&a4()),
+        size_of_val(&a5()),
+        size_of_val(&a6()),
+        size_of_val(&a7()),
+        size_of_val(&a8()),
+    ];
+    assert!(sizes[0] >= ARRAY);
+    for pair in sizes.windows(2) {
+        assert!(pair[1] <= pair[0] + LAYER, "{sizes:?}");
+    }
+}
+
+/// Guards against arguments that are held three times: by the function, by the call, and by the operation.
+#[test]
+fn an_argument_is_held_once_by_the_call() {
+    #[timeout(secs = 60)]
+    #[allow(clippy::large_types_passed_by_value)] // It is what is measured.
+    async fn takes(array: [u8; ARRAY]) -> Result<usize, TimeoutError> {
+        yield_now().await;
+        Ok(usize::from(array[0]))
+    }
+
+    #[allow(clippy::large_types_passed_by_value)]
+    async fn takes_plain(array: [u8; ARRAY]) -> Result<usize, TimeoutError> {
+        yield_now().await;
+        Ok(usize::from(array[0]))
+    }
+
+    let (wrapped, plain) = (
+        size_of_val(&takes([0; ARRAY])),
+        size_of_val(&takes_plain([0; ARRAY])),
+    );
+    assert!(wrapped <= plain + ARRAY + LAYER, "{wrapped}, not {plain}");
+}
+
+/// Guards against the same without the attribute.
+#[test]
+fn a_policy_adds_no_more_than_the_attribute() {
+    let timeout = Timeout::new("future_size::policy", std::time::Duration::from_secs(60)).unwrap();
+    let once = timeout.call_async(|_| plain_leaf());
+    let twice = timeout.call_async(|_| timeout.call_async(|_| plain_leaf()));
+    let sizes = [
+        size_of_val(&plain_leaf()),
+        size_of_val(&once),
+        size_of_val(&twice),
+    ];
+    for pair in sizes.windows(2) {
+        assert!(pair[1] <= pair[0] + LAYER, "{sizes:?}");
+    }
+}
+
+/// Polls a future that is only ever pending because it yields.
+fn run<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
+}
+
+/// Guards against layers that overflow a small stack, each by a copy of all that is below it.
+#[test]
+fn eight_layers_run_on_a_small_stack() {
+    let answer = thread::Builder::new()
+        .stack_size(256 << 10)
+        .spawn(|| run(a8()))
+        .unwrap()
+        .join()
+        .unwrap();
+    assert_eq!(answer.unwrap(), ARRAY);
+}
+
+#[timeout(name = "future_size::recursive", secs = 60)]
+async fn countdown(from: u32) -> Result<u32, TimeoutError> {
+    yield_now().await;
+    match from {
+        0 => Ok(0),
+        _ => Ok(Box::pin(countdown(from - 1)).await? + 1),
+    }
+}
+
+/// Guards against a recursive function that the attribute keeps from compiling, or from being spawned.
+#[test]
+fn a_recursive_function_compiles_and_stays_send() {
+    fn sent<T: Send>(value: T) -> T {
+        value
+    }
+
+    assert_eq!(run(sent(countdown(20))).unwrap(), 20);
+    drop(sent(a8()));
+}

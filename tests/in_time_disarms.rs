@@ -1,0 +1,215 @@
+//! Rule 8: an ending in time disarms.
+
+#[macro_use]
+#[path = "support/annotated.rs"]
+mod annotated;
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use support::{ASYNC, EVERY_WAY, Gate, Way, limit, poll_once, until_fired};
+use timeout_runtime::{
+    CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
+};
+
+const LIMIT: u64 = 300;
+
+/// What an operation leaves behind of its call.
+struct Kept {
+    token: CancelToken,
+    child: CancelToken,
+    linked: CancelToken,
+    context: CallContext,
+    called: Arc<AtomicBool>,
+    _callback: Registration,
+    deadline: Instant,
+}
+
+impl Kept {
+    fn of(token: &CancelToken) -> Self {
+        let called = Arc::<AtomicBool>::default();
+        let flag = called.clone();
+        Self {
+            token: token.clone(),
+            child: token.child(),
+            linked: CancelToken::linked([&CancelToken::new(), token]),
+            context: CallContext::current(),
+            called,
+            _callback: token.on_cancel(move || flag.store(true, Ordering::SeqCst)),
+            deadline: Instant::now() + Duration::from_millis(LIMIT),
+        }
+    }
+
+    fn tokens(&self) -> [&CancelToken; 3] {
+        [&self.token, &self.child, &self.linked]
+    }
+
+    /// Waits until the deadline of the call lies behind.
+    fn outlive(&self) {
+        thread::sleep(self.deadline.saturating_duration_since(Instant::now()));
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The three endings in time. The operation sends what it keeps.
+fn ended_in_time(way: Way, name: &'static str) -> Vec<Kept> {
+    let timeout = limit(name, LIMIT);
+    let (sender, kept) = mpsc::channel();
+    let send = sender.clone();
+    let success = way.run(&timeout, move |token| {
+        send.send(Kept::of(&token)).unwrap();
+        Ok::<_, TimeoutError>(())
+    });
+    assert!(success.is_success(), "{way:?}: {success:?}");
+    let send = sender.clone();
+    let failure = way.run(&timeout, move |token| {
+        send.send(Kept::of(&token)).unwrap();
+        Err::<(), _>("disk full")
+    });
+    assert!(
+        matches!(failure, Outcome::Failure(_)),
+        "{way:?}: {failure:?}"
+    );
+    let panic = catch_unwind(AssertUnwindSafe(|| {
+        way.run::<(), TimeoutError>(&timeout, move |token| {
+            sender.send(Kept::of(&token)).unwrap();
+            panic!("out of paper")
+        })
+    }));
+    assert!(panic.is_err(), "{way:?}");
+    kept.into_iter().collect()
+}
+
+#[test]
+fn the_kept_tokens_of_a_call_that_ended_in_time_never_fire_and_know_no_deadline() {
+    for way in EVERY_WAY {
+        let kept = ended_in_time(way, "in_time_disarms::tokens");
+        assert_eq!(kept.len(), 3);
+        for kept in kept {
+            let deadlines = kept.tokens().map(CancelToken::deadline);
+            assert_eq!(deadlines, [Deadline::never(); 3], "{way:?}");
+            assert_eq!(kept.token.remaining(), None, "{way:?}");
+            kept.outlive();
+            assert_eq!(kept.tokens().map(CancelToken::cause), [None; 3], "{way:?}");
+            assert!(kept.token.check().is_ok(), "{way:?}");
+            assert!(!kept.called.load(Ordering::SeqCst), "{way:?}");
+        }
+    }
+}
+
+/// Guards against a context that keeps the deadline it has seen when it was taken.
+#[test]
+fn the_kept_contexts_of_a_call_that_ended_in_time_know_no_deadline() {
+    for way in EVERY_WAY {
+        for kept in ended_in_time(way, "in_time_disarms::contexts") {
+            assert_eq!(kept.context.deadline(), Deadline::never(), "{way:?}");
+            let current = kept.context.run(Deadline::current);
+            assert_eq!(current, Deadline::never(), "{way:?}");
+            kept.outlive();
+            let later = kept.context.run(|| {
+                Way::SyncInline.run(&limit("in_time_disarms::later", 60_000), |_| {
+                    Ok::<_, TimeoutError>(7)
+                })
+            });
+            assert!(matches!(later, Outcome::Success(7)), "{way:?}: {later:?}");
+        }
+    }
+}
+
+annotated! {
+    mod given, [name = "in_time_disarms::given", secs = 60], (cancel_token: CancelToken) -> Result<CancelToken, TimeoutError> {
+        Ok(cancel_token.clone())
+    }
+}
+
+#[test]
+fn a_kept_token_still_hears_upstream() {
+    for way in EVERY_WAY {
+        let request = CancelToken::new();
+        let kept = given::call(way, request.clone()).unwrap();
+        let below = kept.child();
+        assert_eq!(kept.cause(), None, "{way:?}");
+        request.cancel();
+        assert_eq!(kept.cause(), Some(Cause::Cancelled), "{way:?}");
+        assert_eq!(below.cause(), Some(Cause::Cancelled), "{way:?}");
+    }
+}
+
+/// What lies above a finished call is a call that still runs: its deadline is heard, by the name that it has inside.
+#[test]
+fn a_token_kept_by_the_call_around_still_hears_its_deadline() {
+    for way in EVERY_WAY {
+        let (sender, kept) = mpsc::channel();
+        let outer = Way::SyncWorker.run(&limit("in_time_disarms::around", LIMIT), move |token| {
+            let timeout = limit("in_time_disarms::inside", 60_000);
+            let inner = way.run(&timeout, Ok::<_, TimeoutError>).success().unwrap();
+            sender
+                .send((inner.deadline(), token.deadline(), inner))
+                .unwrap();
+            until_fired(&token)
+        });
+        assert!(matches!(outer, Outcome::TimedOut(_)), "{way:?}: {outer:?}");
+        let (deadline, around, token) = kept.recv().unwrap();
+        assert_eq!(deadline, around, "{way:?}");
+        assert_eq!(token.cause(), Some(Cause::DeadlineExceeded), "{way:?}");
+    }
+}
+
+#[test]
+fn after_the_other_endings_a_token_stays_fired() {
+    for way in EVERY_WAY {
+        for cancels in [false, true] {
+            let (sender, kept) = mpsc::channel();
+            let outcome = way.run(&limit("in_time_disarms::fired", 100), move |token| {
+                let child = token.child();
+                if cancels {
+                    token.cancel();
+                }
+                sender.send((token.clone(), child)).unwrap();
+                until_fired(&token)
+            });
+            let (token, child) = kept.recv().unwrap();
+            let cause = outcome.timeout_error().map(TimeoutError::cause);
+            assert!(cause.is_some(), "{way:?}: {outcome:?}");
+            assert_eq!([token.cause(), child.cause()], [cause; 2], "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn after_a_call_was_dropped_its_token_stays_fired() {
+    let runtime = support::runtime();
+    let _inside = runtime.enter();
+    for way in ASYNC {
+        let (sender, kept) = mpsc::channel();
+        let mut call = way.start(
+            &limit("in_time_disarms::dropped", 60_000),
+            |token| async move {
+                sender.send(token.clone()).unwrap();
+                token.cancelled().await;
+                Ok::<_, TimeoutError>(())
+            },
+        );
+        assert!(poll_once(&mut call, &Gate::new()).is_pending(), "{way:?}");
+        let token = kept.recv_timeout(support::SOON).unwrap();
+        drop(call);
+        assert_eq!(token.cause(), Some(Cause::Cancelled), "{way:?}");
+    }
+}
+
+/// Virtual time jumps over the deadline of a call that has ended: nothing rings.
+#[tokio::test(start_paused = true)]
+async fn virtual_time_does_not_fire_the_token_of_a_finished_call() {
+    for way in [Way::AsyncInline, Way::AsyncTask] {
+        let timeout = limit("in_time_disarms::virtual", LIMIT);
+        let call = way.start(&timeout, |token| async { Ok::<_, TimeoutError>(token) });
+        let token = call.await.success().unwrap();
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(token.cause(), None, "{way:?}");
+        assert_eq!(token.deadline(), Deadline::never(), "{way:?}");
+    }
+}

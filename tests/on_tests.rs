@@ -1,0 +1,249 @@
+//! The attribute on tests: each runs once, says what it has to say, and fails when its time is up.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Where the tests below write down that they were run.
+const NOTES: &str = "TIMEOUT_TEST_NOTES";
+
+/// The tests that are looked at. They are run as the others are, and once more by those.
+mod subject {
+    use std::fs::OpenOptions;
+    use std::time::Duration;
+
+    use super::{NOTES, Write};
+    use timeout_runtime::{TimeoutError, panic_on_timeout, timeout};
+
+    fn note(name: &str) {
+        if let Some(notes) = std::env::var_os(NOTES) {
+            let mut notes = OpenOptions::new().append(true).open(notes).unwrap();
+            notes.write_all(format!("{name}\n").as_bytes()).unwrap();
+        }
+    }
+
+    #[test]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    fn test_above() {
+        note("test_above");
+    }
+
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[test]
+    fn test_below() {
+        note("test_below");
+    }
+
+    #[test]
+    #[timeout(secs = 60)]
+    fn with_a_result() -> Result<(), TimeoutError> {
+        note("with_a_result");
+        cancel_token.check()
+    }
+
+    #[test]
+    #[should_panic(expected = "boom 402")]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    fn panics_test_above() {
+        note("panics_test_above");
+        panic!("boom {}", 400 + std::hint::black_box(2));
+    }
+
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[should_panic(expected = "boom 402")]
+    #[test]
+    fn panics_test_below() {
+        note("panics_test_below");
+        panic!("boom {}", 400 + std::hint::black_box(2));
+    }
+
+    #[should_panic(expected = "boom 402")]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[test]
+    fn panics_in_between() {
+        note("panics_in_between");
+        panic!("boom {}", 400 + std::hint::black_box(2));
+    }
+
+    #[tokio::test]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    async fn tokio_above() {
+        note("tokio_above");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[tokio::test]
+    async fn tokio_below() {
+        note("tokio_below");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[timeout(secs = 60)]
+    async fn tokio_with_a_result() -> Result<(), TimeoutError> {
+        note("tokio_with_a_result");
+        tokio::task::yield_now().await;
+        cancel_token.check()
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "boom 402")]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    async fn tokio_panics_above() {
+        note("tokio_panics_above");
+        tokio::task::yield_now().await;
+        panic!("boom {}", 400 + std::hint::black_box(2));
+    }
+
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[tokio::test]
+    #[should_panic(expected = "boom 402")]
+    async fn tokio_panics_below() {
+        note("tokio_panics_below");
+        tokio::task::yield_now().await;
+        panic!("boom {}", 400 + std::hint::black_box(2));
+    }
+
+    #[ignore = "to be looked at"]
+    #[test]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    fn ignored_above() {
+        note("ignored_above");
+    }
+
+    #[test]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[ignore = "to be looked at"]
+    fn ignored_below() {
+        note("ignored_below");
+    }
+
+    #[tokio::test]
+    #[ignore = "to be looked at"]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    async fn ignored_tokio() {
+        note("ignored_tokio");
+    }
+
+    pub(super) const LINE: u32 = line!() + 5;
+    #[test]
+    #[ignore = "it fails on purpose"]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    fn fails() {
+        panic!("boom {}", std::hint::black_box(7));
+    }
+
+    #[test]
+    #[ignore = "it fails on purpose"]
+    #[timeout(name = "on_tests::stuck", ms = 300, fallback = panic_on_timeout)]
+    fn never_ends() {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+
+    #[tokio::test]
+    #[ignore = "it fails on purpose"]
+    #[timeout(name = "on_tests::stuck", ms = 300, fallback = panic_on_timeout)]
+    async fn tokio_never_ends() {
+        std::future::pending::<()>().await;
+    }
+
+    #[test]
+    #[ignore = "it prints"]
+    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    fn prints() {
+        println!("printed by an operation");
+    }
+}
+
+/// This test program.
+fn program() -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env_remove("RUST_BACKTRACE").env_remove(NOTES);
+    command
+}
+
+fn text(output: &Output) -> String {
+    let (out, err) = (&output.stdout, &output.stderr);
+    String::from_utf8_lossy(out).into_owned() + &String::from_utf8_lossy(err)
+}
+
+/// Runs one of the ignored tests above; what is said about it, and whether it passed.
+fn run_ignored(name: &str, edit: impl FnOnce(&mut Command) -> &mut Command) -> (bool, String) {
+    let name = format!("subject::{name}");
+    let mut command = program();
+    command.args(["--ignored", "--exact", &name]);
+    let output = edit(&mut command).output().unwrap();
+    (output.status.success(), text(&output))
+}
+
+/// Guards against tests that run twice, or not at all, because of the order of their attributes.
+#[test]
+fn every_test_runs_once_and_ignored_ones_do_not() {
+    let place = format!("timeout-on-tests-{}", std::process::id());
+    let notes: PathBuf = std::env::temp_dir().join(place);
+    fs::write(&notes, "").unwrap();
+    let output = program()
+        .arg("subject::")
+        .env(NOTES, &notes)
+        .output()
+        .unwrap();
+    let said = text(&output);
+    let ran = fs::read_to_string(&notes).unwrap();
+    fs::remove_file(&notes).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("11 passed; 0 failed; 7 ignored"), "{said}");
+    let mut ran: Vec<_> = ran.lines().collect();
+    ran.sort_unstable();
+    assert_eq!(
+        ran,
+        [
+            "panics_in_between",
+            "panics_test_above",
+            "panics_test_below",
+            "test_above",
+            "test_below",
+            "tokio_above",
+            "tokio_below",
+            "tokio_panics_above",
+            "tokio_panics_below",
+            "tokio_with_a_result",
+            "with_a_result",
+        ]
+    );
+}
+
+/// Guards against a failure that is reported as a timeout, or from somewhere inside a library.
+#[test]
+fn a_failing_test_says_what_failed_and_where() {
+    let (passed, said) = run_ignored("fails", |command| command);
+    assert!(!passed);
+    let place = format!("{}:{}", file!(), subject::LINE);
+    assert!(said.contains("boom 7") && said.contains(&place), "{said}");
+    assert!(!said.contains("timed out"), "{said}");
+    assert_eq!(said.matches("panicked at").count(), 1, "{said}");
+}
+
+/// Guards against a test that holds up the whole run.
+#[test]
+fn a_test_that_never_ends_fails_by_name() {
+    for name in ["never_ends", "tokio_never_ends"] {
+        let (passed, said) = run_ignored(name, |command| command);
+        assert!(!passed);
+        assert!(said.contains("`on_tests::stuck` timed out"), "{said}");
+        assert!(said.contains("1 failed"), "{said}");
+    }
+}
+
+/// Guards against output of passing tests that is shown, since it is captured for each thread and inherited by new ones.
+#[test]
+fn with_a_fresh_thread_for_each_call_output_is_captured() {
+    let (passed, said) = run_ignored("prints", |command| command.env("TIMEOUT_WORKER_REUSE", "0"));
+    assert!(passed, "{said}");
+    assert!(!said.contains("printed by an operation"), "{said}");
+    let (passed, said) = run_ignored("prints", |command| command.arg("--show-output"));
+    assert!(passed && said.contains("printed by an operation"), "{said}");
+}

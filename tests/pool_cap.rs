@@ -1,0 +1,127 @@
+//! Rule 5 at the cap: a call waits for a worker until its own end, and is then withdrawn. A file of its own, since the cap holds for
+//! the whole process.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use support::{Drops, Gate, Way, block_on, eventually, limit, poll_once, record};
+use timeout_runtime::workers::{self, Settings};
+use timeout_runtime::{CancelToken, Cause, EventKind, Outcome, TimeoutError, timeout};
+
+const LONG: u64 = 600_000;
+
+/// Keeps every worker busy until the gate opens.
+fn occupy() -> Gate {
+    Settings::new().cap(2).apply();
+    let (leave, started) = (Gate::new(), Arc::new(AtomicUsize::new(0)));
+    for _ in 0..2 {
+        let (held, counted) = (leave.clone(), started.clone());
+        thread::spawn(move || {
+            Way::SyncWorker.run(&limit("pool_cap::occupied", LONG), move |_| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                held.wait();
+                Ok::<_, TimeoutError>(7)
+            })
+        });
+    }
+    eventually("both workers are busy", || {
+        started.load(Ordering::SeqCst) == 2
+    });
+    leave
+}
+
+fn withdrawn_at_its_end(way: Way) {
+    let recorder = record("pool_cap::withdrawn");
+    let (drops, ran) = (Drops::default(), Gate::new());
+    let (value, runs) = (drops.value(), ran.clone());
+    let timeout = limit("pool_cap::withdrawn", 30).with_grace(Duration::from_secs(60));
+    let outcome = way.run(&timeout, move |_| {
+        runs.open();
+        Ok::<_, TimeoutError>(value)
+    });
+    let Outcome::NotStarted(error) = outcome else {
+        panic!("{way:?}: {outcome:?}");
+    };
+    assert_eq!(error.cause(), Cause::NoWorker, "{way:?}");
+    assert!(error.elapsed() >= Duration::from_millis(30), "{way:?}");
+    assert!(!ran.is_open(), "{way:?}");
+    assert_eq!(drops.count(), 1, "{way:?}: what it took along is gone");
+    assert_eq!(
+        recorder.kinds(),
+        [EventKind::NotStarted(Cause::NoWorker)],
+        "{way:?}"
+    );
+    assert_eq!(workers::stats().queued, 0, "{way:?}");
+}
+
+#[timeout(name = "pool_cap::given", secs = 600)]
+#[allow(clippy::needless_pass_by_value)] // What goes to a worker is owned.
+fn given(cancel_token: CancelToken) -> Result<u32, TimeoutError> {
+    cancel_token.check().map(|()| 7)
+}
+
+fn withdrawn_by_upstream() {
+    let request = CancelToken::new();
+    let caller = {
+        let request = request.clone();
+        thread::spawn(move || given(request))
+    };
+    eventually("it is queued", || workers::stats().queued == 1);
+    request.cancel();
+    let error = caller.join().unwrap().unwrap_err();
+    assert!(error.is_cancelled() && !error.was_started(), "{error:?}");
+}
+
+fn dropped_while_queued() {
+    let recorder = record("pool_cap::dropped");
+    let drops = Drops::default();
+    let value = drops.value();
+    let timeout = limit("pool_cap::dropped", LONG);
+    let mut call = Way::AsyncWorker.start(&timeout, |_| async { Ok::<_, TimeoutError>(value) });
+    assert!(poll_once(&mut call, &Gate::new()).is_pending());
+    assert_eq!(workers::stats().queued, 1);
+    drop(call);
+    assert_eq!(workers::stats().queued, 0);
+    assert_eq!(drops.count(), 1);
+    assert_eq!(recorder.kinds(), [EventKind::Dropped]);
+}
+
+#[test]
+fn at_the_cap_a_call_waits_for_a_worker_until_its_own_end() {
+    let leave = occupy();
+    let stats = workers::stats();
+    assert_eq!((stats.live, stats.busy, stats.idle), (2, 2, 0));
+    for way in [Way::SyncWorker, Way::AsyncWorker] {
+        withdrawn_at_its_end(way);
+    }
+    withdrawn_by_upstream();
+    dropped_while_queued();
+    // Those who still wait when a worker becomes free are run.
+    let ran = Arc::new(AtomicUsize::new(0));
+    let waiting: Vec<_> = (0..4)
+        .map(|place| {
+            let ran = ran.clone();
+            let call = thread::spawn(move || {
+                block_on(limit("pool_cap::waits", LONG).outcome_async_on_worker(
+                    move |_| async move {
+                        ran.fetch_add(1, Ordering::SeqCst);
+                        Ok::<_, TimeoutError>(place)
+                    },
+                ))
+            });
+            eventually("it is queued", || workers::stats().queued == place + 1);
+            call
+        })
+        .collect();
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    leave.open();
+    for (place, call) in waiting.into_iter().enumerate() {
+        assert_eq!(call.join().unwrap().success(), Some(place));
+    }
+    let stats = workers::stats();
+    assert_eq!((stats.live, stats.queued), (2, 0));
+}

@@ -1,0 +1,149 @@
+//! What was left running: by name and age, counted, waited for, and limited. One test for each, in turn, since they count the whole
+//! process.
+
+#[macro_use]
+#[path = "support/annotated.rs"]
+mod annotated;
+mod support;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, record};
+use timeout_runtime::workers::{self, Settings};
+use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError};
+
+/// One test at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Leaves an operation behind that runs until the gate opens.
+#[track_caller]
+fn abandon(way: Way, name: &'static str) -> Gate {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let outcome = way.run(&limit(name, 20), move |_| {
+        held.wait();
+        Ok::<_, TimeoutError>(7)
+    });
+    assert!(
+        matches!(outcome, Outcome::TimedOut(_)),
+        "{way:?}: {outcome:?}"
+    );
+    gate
+}
+
+#[test]
+fn abandoned_operations_are_listed_until_they_have_ended() {
+    let _turn = TURN.lock();
+    for way in APART {
+        let recorder = record("pool_leftovers::listed");
+        let gate = abandon(way, "pool_leftovers::listed");
+        let left = workers::abandoned();
+        let [left] = left.as_slice() else {
+            panic!("{way:?}: {left:?}");
+        };
+        assert_eq!(left.name, "pool_leftovers::listed");
+        assert_eq!(left.call, recorder.events()[0].call, "{way:?}");
+        assert_eq!(left.worker, recorder.events()[0].worker, "{way:?}");
+        let on_worker = usize::from(way != Way::AsyncTask);
+        assert_eq!(usize::from(left.worker.is_some()), on_worker, "{way:?}");
+        let stats = workers::stats();
+        assert_eq!(stats.abandoned, on_worker, "{way:?}");
+        assert!(stats.busy >= stats.abandoned && stats.live >= stats.busy);
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(workers::abandoned()[0].age >= Duration::from_millis(5));
+
+        assert_eq!(workers::drain(Duration::from_millis(5)), 1, "{way:?}");
+        gate.open();
+        assert_eq!(workers::drain(SOON), 0, "{way:?}");
+        assert!(workers::abandoned().is_empty(), "{way:?}");
+        assert_eq!(workers::stats().abandoned, 0, "{way:?}");
+        // Ended means reported.
+        assert_eq!(recorder.kinds().len(), 2, "{way:?}");
+    }
+}
+
+#[test]
+fn nothing_in_place_is_ever_left_behind() {
+    let _turn = TURN.lock();
+    for way in [Way::SyncInline, Way::AsyncInline] {
+        let outcome = way.run(&limit("pool_leftovers::in_place", 20), |token| {
+            support::until_fired(&token)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        assert_eq!(workers::drain(Duration::ZERO), 0, "{way:?}");
+    }
+}
+
+#[test]
+fn too_many_abandoned_operations_of_one_name_keep_others_of_that_name_from_starting() {
+    let _turn = TURN.lock();
+    for left_way in APART {
+        let gates = [(); 2].map(|()| abandon(left_way, "pool_leftovers::many"));
+        for way in EVERY_WAY {
+            let recorder = record("pool_leftovers::many");
+            let timeout = limit("pool_leftovers::many", 60_000);
+            let run = |most| {
+                way.run(&timeout.clone().with_max_abandoned(most), |_| {
+                    Ok::<_, TimeoutError>(7)
+                })
+            };
+            let refused = run(2);
+            assert!(
+                matches!(&refused, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
+                "{way:?}: {refused:?}"
+            );
+            assert_eq!(
+                recorder.kinds(),
+                [EventKind::NotStarted(Cause::NoWorker)],
+                "{way:?}"
+            );
+            assert!(run(3).is_success(), "{way:?}");
+            let other = limit("pool_leftovers::other", 60_000).with_max_abandoned(1);
+            let other = way.run(&other, |_| Ok::<_, TimeoutError>(7));
+            assert!(other.is_success(), "{way:?}");
+        }
+        gates.iter().for_each(Gate::open);
+        assert_eq!(workers::drain(SOON), 0);
+        let again = limit("pool_leftovers::many", 60_000).with_max_abandoned(1);
+        assert!(again.outcome(|_| Ok::<_, TimeoutError>(7)).is_success());
+    }
+}
+
+annotated! {
+    mod at_most_one, [name = "pool_leftovers::attribute", secs = 60, max_abandoned = 1], () -> Result<u32, TimeoutError> { Ok(7) }
+}
+
+#[test]
+fn the_attribute_limits_them_too() {
+    let _turn = TURN.lock();
+    let gate = abandon(Way::SyncWorker, "pool_leftovers::attribute");
+    for way in EVERY_WAY {
+        let error = at_most_one::call(way).unwrap_err();
+        assert_eq!(error.cause(), Cause::NoWorker, "{way:?}");
+    }
+    gate.open();
+    assert_eq!(workers::drain(SOON), 0);
+    for way in EVERY_WAY {
+        assert!(at_most_one::call(way).is_ok(), "{way:?}");
+    }
+}
+
+#[test]
+fn by_default_they_may_be_half_as_many_as_workers() {
+    let _turn = TURN.lock();
+    Settings::new().cap(4).apply();
+    let gates = [(); 2].map(|()| abandon(Way::SyncWorker, "pool_leftovers::half"));
+    let timeout = limit("pool_leftovers::half", 60_000);
+    let refused = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
+    assert!(
+        matches!(&refused, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
+        "{refused:?}"
+    );
+    gates.iter().for_each(Gate::open);
+    assert_eq!(workers::drain(SOON), 0);
+    Settings::new().cap(512).apply();
+}

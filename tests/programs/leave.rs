@@ -1,0 +1,100 @@
+//! A program that ends while its calls have left something behind: `leave WAY LEFTOVER`.
+
+use std::cell::RefCell;
+use std::future::pending;
+use std::io::Write;
+use std::process::{ExitCode, exit};
+use std::time::Duration;
+
+use timeout_runtime::{Outcome, Timeout, TimeoutError};
+use tokio::runtime::Builder;
+
+/// Its destructor runs if the thread ends, and must do no harm if the thread is cut off.
+struct Noisy(Vec<u8>);
+
+impl Drop for Noisy {
+    fn drop(&mut self) {
+        self.0.fill(0);
+    }
+}
+
+thread_local! {
+    static NOISY: RefCell<Option<Noisy>> = const { RefCell::new(None) };
+}
+
+fn limit(ms: u64) -> Timeout {
+    Timeout::new("leave", Duration::from_millis(ms)).expect("a limit")
+}
+
+fn block_for_an_hour() {
+    std::thread::sleep(Duration::from_secs(3600));
+}
+
+/// What an operation answers once `work` has ended.
+#[allow(clippy::unnecessary_wraps)] // It is an operation's answer.
+fn answer(work: impl FnOnce()) -> Result<(), TimeoutError> {
+    work();
+    Ok(())
+}
+
+fn write_without_end() -> ! {
+    NOISY.set(Some(Noisy(vec![1; 4096])));
+    loop {
+        if std::io::stdout().write_all(b"still here\n").is_err() {
+            block_for_an_hour();
+        }
+    }
+}
+
+fn expect_timeout<T>(outcome: &Outcome<T, TimeoutError>) {
+    if outcome.is_success() || outcome.timeout_error().is_none() {
+        exit(70);
+    }
+    eprintln!("timed out");
+}
+
+fn leave_behind(leftover: &str) {
+    match leftover {
+        "blocked" => expect_timeout(&limit(20).outcome(|_| answer(block_for_an_hour))),
+        "writing" => expect_timeout(&limit(20).outcome(|_| answer(|| write_without_end()))),
+        "answered" => {
+            // Both arm what would ring in ten minutes.
+            let sync = limit(600_000).outcome(|_| Ok::<_, TimeoutError>(()));
+            let polled = Builder::new_current_thread().build().expect("a runtime");
+            let polled = polled.block_on(limit(600_000).outcome_async(|_| async {
+                tokio::task::yield_now().await;
+                Ok::<_, TimeoutError>(())
+            }));
+            if !sync.is_success() || !polled.is_success() {
+                exit(70);
+            }
+        }
+        "inside-tokio" => inside_tokio(),
+        _ => exit(64),
+    }
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn inside_tokio() {
+    expect_timeout(&limit(20).outcome(|_| answer(block_for_an_hour)));
+    let on_worker = limit(20).outcome_async_on_worker(|_| async { answer(block_for_an_hour) });
+    expect_timeout(&on_worker.await);
+    let task = limit(20)
+        .cancel_on_timeout(false)
+        .outcome_task(|_| pending::<Result<(), TimeoutError>>());
+    expect_timeout(&task.await);
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(way), Some(leftover)) = (arguments.next(), arguments.next()) else {
+        return ExitCode::from(64);
+    };
+    leave_behind(&leftover);
+    match way.as_str() {
+        "return" => ExitCode::SUCCESS,
+        "exit" => exit(3),
+        "panic" => panic!("left by a panic"),
+        _ => ExitCode::from(64),
+    }
+}

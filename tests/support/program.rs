@@ -1,0 +1,36 @@
+//! Running a program that must end.
+
+#![allow(dead_code, unreachable_pub)] // Each test file uses its part.
+
+use std::io::Read;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::support::SOON;
+
+/// Runs `command` to its end; how it ended, and what it wrote to its standard error. Its standard output is not read.
+#[track_caller]
+pub fn run(command: &mut Command) -> (ExitStatus, String) {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child of ours") {
+            break status;
+        }
+        if start.elapsed() >= SOON {
+            child.kill().ok();
+            child.wait().ok();
+            panic!("{command:?} never ended");
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let mut said = String::new();
+    let mut stderr = child.stderr.take().expect("it is piped");
+    stderr.read_to_string(&mut said).expect("text");
+    (status, said)
+}
