@@ -224,15 +224,18 @@ impl<'a> Expansion<'a> {
     fn call(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
         let entry = match plan.run {
+            Run::AsyncInline(_) => return self.call_in_place(),
             Run::SyncWorker(_) => "sync_worker",
             Run::SyncInline(_) => "sync_inline",
-            Run::AsyncInline(_) => "async_inline",
             Run::AsyncTask(_) => "async_task",
             Run::AsyncWorker(_) => "async_worker",
         };
+        let parameter = self.parameter();
         let operation = self.operation();
         let future = self.is_async().then(|| quote_spanned!(*here=> , _));
         let wait = self.is_async().then(|| quote_spanned!(*here=> .await));
+        let result = (!self.is_async()).then(|| quote_spanned!(*here=> -> #answer));
+        let operation = quote_spanned!(*here=> move |#parameter| #result #operation);
         if plan.fallback.is_some() {
             let entry = format_ident!("{entry}_or", span = *here);
             quote_spanned! {*here=>
@@ -246,10 +249,41 @@ impl<'a> Expansion<'a> {
         }
     }
 
+    /// An operation that is polled in place stays in place: it is made where it is pinned, and the call lives beside it.
+    ///
+    /// ```text
+    /// let mut __call = __timeout_p::InlineCall::new(__ask);
+    /// let __token = __call.param::<__timeout_p::CancelToken>();
+    /// let __op = __timeout_p::pin!(OPERATION);
+    /// __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await
+    /// ```
+    fn call_in_place(&self) -> TokenStream {
+        let Self { plan, here, answer } = self;
+        let token = (!plan.door.uses.is_empty()).then(
+            || quote_spanned!(*here=> let __token = __call.param::<__timeout_p::CancelToken>();),
+        );
+        let operation = self.operation();
+        let wait = if plan.fallback.is_some() {
+            quote_spanned! {*here=>
+                __call.until_verdict_or::<#answer, _, _>(
+                    __fallback, __op, |__answer| __timeout_p::Answer(__answer).ending(),
+                ).await
+            }
+        } else {
+            quote_spanned!(*here=> __call.until_verdict::<#answer, _>(__op).await)
+        };
+        quote_spanned! {*here=>
+            let mut __call = __timeout_p::InlineCall::new(__ask);
+            #token
+            let __op = __timeout_p::pin!(#operation);
+            #wait
+        }
+    }
+
     /// The body with what it needs, as the runtime calls it. For a sync function:
     ///
     /// ```text
-    /// move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> { BINDINGS ({ BODY }) }
+    /// { BINDINGS ({ BODY }) }
     /// ```
     ///
     /// The inner braces are the user's, untouched, and in parentheses so that they do not count as needless. The outer
@@ -258,7 +292,7 @@ impl<'a> Expansion<'a> {
     /// For an `async fn`:
     ///
     /// ```text
-    /// move |__token: __timeout_p::CancelToken| async move {
+    /// async move {
     ///     if false {
     ///         return __timeout_p::never_run::<Result<usize, TimeoutError>>();
     ///     }
@@ -271,18 +305,18 @@ impl<'a> Expansion<'a> {
     /// the expression that does not match.
     fn operation(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
-        let (parameter, bindings) = (self.parameter(), bindings::all(plan, *here));
+        let bindings = bindings::all(plan, *here);
         let block = &plan.item.body.block;
         if self.is_async() {
             quote_spanned! {*here=>
-                move |#parameter| async move {
+                async move {
                     if false { return __timeout_p::never_run::<#answer>(); }
                     #bindings
                     (#block)
                 }
             }
         } else {
-            quote_spanned!(*here=> move |#parameter| -> #answer { #bindings (#block) })
+            quote_spanned!(*here=> { #bindings (#block) })
         }
     }
 

@@ -58,8 +58,10 @@ impl fmt::Debug for Frame {
 /// What a call takes over from the one around it.
 pub(crate) struct Outer {
     pub(crate) clock: Clock,
+    /// When its token fires by itself.
     pub(crate) signal: Tick,
-    pub(crate) end: Tick,
+    /// When its caller is gone at the latest; `None` for a context that no call has made.
+    pub(crate) end: Option<Tick>,
     pub(crate) token: CancelToken,
 }
 
@@ -95,12 +97,16 @@ pub(crate) fn current() -> Option<Outer> {
         }
         let token = frame.token().clone();
         let Terms {
-            clock, signal, end, ..
+            clock,
+            signal,
+            end,
+            is_call,
+            ..
         } = frame.terms;
         Some(Outer {
             clock,
             signal,
-            end,
+            end: is_call.then_some(end),
             token,
         })
     })
@@ -110,8 +116,12 @@ pub(crate) fn current() -> Option<Outer> {
 /// The deadline that a call made here inherits.
 pub(crate) fn deadline() -> Deadline {
     with(|ambient| {
-        let Terms { clock, signal, .. } = ambient.frame.terms;
-        Deadline::on(clock, signal)
+        let Frame { terms, token } = &ambient.frame;
+        let own = Deadline::on(terms.clock, terms.signal);
+        match token {
+            Some(token) => own.min(token.deadline()),
+            None => own,
+        }
     })
     .unwrap_or(Deadline::never())
 }
@@ -225,8 +235,12 @@ impl CallContext {
     pub fn current() -> Self {
         match current() {
             None => Self::detached(),
+            // A call's deadline is its token's, which forgets it when the call has ended in time.
             Some(outer) => Self {
-                deadline: Deadline::on(outer.clock, outer.signal),
+                deadline: match outer.end {
+                    Some(_) => Deadline::never(),
+                    None => Deadline::on(outer.clock, outer.signal),
+                },
                 token: Some(outer.token),
             },
         }
@@ -258,10 +272,13 @@ impl CallContext {
         self
     }
 
-    /// The deadline.
+    /// The nearest deadline of the context and its token. Of a call that has ended in time since, none is left.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
-        self.deadline
+        match &self.token {
+            Some(token) => self.deadline.min(token.deadline()),
+            None => self.deadline,
+        }
     }
 
     /// The token; one that never fires where there is none.
@@ -296,7 +313,7 @@ impl CallContext {
 impl fmt::Debug for CallContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallContext")
-            .field("deadline", &self.deadline)
+            .field("deadline", &self.deadline())
             .field("token", &self.token)
             .finish()
     }

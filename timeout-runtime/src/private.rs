@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::ops::Deref;
+use std::pin::Pin;
 
-use crate::call::inline::{self, InlineCall};
+use crate::call::inline::{self, Run};
 use crate::call::remote::RemoteCall;
 use crate::call::rim::{Finish, Or};
 use crate::call::sides::Classify;
@@ -15,11 +16,13 @@ use crate::policy::PolicyRef;
 use crate::returns::of_result;
 
 pub use std::clone::Clone;
+pub use std::pin::pin;
 pub use std::time::Duration;
 pub use std::{concat, module_path};
 
 pub use crate::call::TokenParam;
 pub use crate::call::ask::Ask;
+pub use crate::call::inline::InlineCall;
 pub use crate::error::TimeoutError;
 pub use crate::policy::Policy;
 pub use crate::returns::{Ending, FromTimeout};
@@ -161,7 +164,7 @@ impl Plain {
 /// A function that makes the return value of an error.
 type Convert<R> = fn(TimeoutError) -> R;
 
-type Inline<R, A, F, Fut, B> = InlineCall<R, A, F, Fut, Or<B>>;
+type Inline<'a, R, Fut, B> = Run<'a, R, Fut, Or<B>>;
 #[cfg(feature = "tokio")]
 type Task<R, A, F, Fut, B> = RemoteCall<R, Spawn<R, A, F, Fut>, Or<B>>;
 type OnWorkerThread<R, A, F, Fut, B> = RemoteCall<R, OnWorker<R, A, F, Fut>, Or<B>>;
@@ -207,31 +210,33 @@ where
     Or(fallback).finish(inline::sync_inline(ask, classify, op))
 }
 
-/// Async, polled in place.
-pub fn async_inline<R, A, F, Fut>(ask: Ask, op: F) -> Inline<R, A, F, Fut, Convert<R>>
-where
-    R: FromTimeout,
-    A: TokenParam,
-    F: FnOnce(A) -> Fut,
-    Fut: Future<Output = R>,
-{
-    async_inline_or(ask, R::from_timeout, op, R::ending)
-}
+/// Async, polled in place: the call's own entry, beside the operation.
+impl InlineCall {
+    /// Polls `op` until the verdict.
+    pub fn until_verdict<'a, R, Fut>(
+        &'a mut self,
+        op: Pin<&'a mut Fut>,
+    ) -> Inline<'a, R, Fut, Convert<R>>
+    where
+        R: FromTimeout,
+        Fut: Future<Output = R>,
+    {
+        self.run(op, R::ending, Or(R::from_timeout as Convert<R>))
+    }
 
-/// Async, polled in place, with `fallback`.
-pub fn async_inline_or<R, A, F, Fut, B>(
-    ask: Ask,
-    fallback: B,
-    op: F,
-    classify: Classify<R>,
-) -> Inline<R, A, F, Fut, B>
-where
-    A: TokenParam,
-    F: FnOnce(A) -> Fut,
-    Fut: Future<Output = R>,
-    B: FnOnce(TimeoutError) -> R,
-{
-    inline::async_inline(ask, classify, op, Or(fallback))
+    /// Polls `op` until the verdict, with `fallback`.
+    pub fn until_verdict_or<'a, R, Fut, B>(
+        &'a mut self,
+        fallback: B,
+        op: Pin<&'a mut Fut>,
+        classify: Classify<R>,
+    ) -> Inline<'a, R, Fut, B>
+    where
+        Fut: Future<Output = R>,
+        B: FnOnce(TimeoutError) -> R,
+    {
+        self.run(op, classify, Or(fallback))
+    }
 }
 
 /// Async, as a task.

@@ -2,14 +2,16 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::call::ask::Ask;
-use crate::call::rim::{AsOutcome, AsResult};
+use crate::call::inline::{self, InlineCall};
+use crate::call::rim::{AsOutcome, AsResult, Finish};
 #[cfg(feature = "tokio")]
 use crate::call::task;
-use crate::call::{inline, worker};
+use crate::call::worker;
 use crate::error::{InvalidLimit, TimeoutError};
 use crate::event::Event;
 use crate::event::clock::TimestampClock;
@@ -143,6 +145,27 @@ impl Timeout {
         }
     }
 
+    fn run_inline<T, E, F, Fut, M>(
+        &self,
+        op: F,
+        finish: M,
+    ) -> impl Future<Output = M::Output> + use<T, E, F, Fut, M>
+    where
+        F: FnOnce(CancelToken) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: fmt::Debug,
+        M: Finish<Result<T, E>>,
+    {
+        let ask = self.ask();
+        async move {
+            let mut call = InlineCall::new(ask);
+            let token = call.param();
+            // Called inside the call, and only if that starts.
+            let op = pin!(async move { op(token).await });
+            call.run(op, of_result, finish).await
+        }
+    }
+
     /// Runs `op` on a worker thread; the calling thread is parked until the verdict.
     ///
     /// # Errors
@@ -226,7 +249,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        inline::async_inline(self.ask(), of_result, op, AsResult)
+        self.run_inline(op, AsResult)
     }
 
     /// As [`call_async`](Self::call_async), with every ending told apart.
@@ -243,7 +266,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: fmt::Debug,
     {
-        inline::async_inline(self.ask(), of_result, op, AsOutcome)
+        self.run_inline(op, AsOutcome)
     }
 
     /// Spawns the future of `op` on the Tokio runtime around the call, where it may outlive the caller's wait.

@@ -4,16 +4,22 @@
 //! constants, so a new alarm is nearly always the latest one, and arming it is a push. Dead entries are thrown out once they
 //! are the majority.
 //!
+//! ```text
+//!   keeper: sleeps to the next alarm ──► rings it ──► looks again
+//!   deputy: sleeps to a little after the next alarm ──► is it overdue? then the keeper is stuck in somebody's waker: takes over
+//! ```
+//!
 //! 1. An alarm rings at or after its time, once, unless it is disarmed before.
-//! 2. The thread is woken only for an alarm earlier than all others.
-//! 3. No alarm rings under the lock.
+//! 2. The keeper is woken only for an alarm earlier than all others.
+//! 3. No alarm rings under the lock, and none waits for another one to be done ringing: a deputy stands by while one rings and
+//!    others are set.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, Weak};
 use std::task::Waker;
-use std::thread::{self, Thread};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use slab::Slab;
 
@@ -68,70 +74,95 @@ struct Armed {
     alarm: Alarm,
 }
 
-/// What the thread is doing.
+/// What a thread of the timer is doing.
 #[derive(Clone, Copy)]
 enum Sleep {
-    /// It is about to look at the heap.
+    /// It is about to look at the heap, or rings.
     Awake,
     Until(Instant),
     /// No alarm is set.
     Forever,
 }
 
+struct Thread {
+    handle: thread::Thread,
+    sleep: Sleep,
+}
+
+impl Thread {
+    /// Has the thread look again by `at`; whom to wake for that once the lock is free.
+    fn look_by(&mut self, at: Instant) -> Option<thread::Thread> {
+        let sleeps_on = match self.sleep {
+            Sleep::Awake => true,
+            Sleep::Until(until) => until <= at,
+            Sleep::Forever => false,
+        };
+        if sleeps_on {
+            return None;
+        }
+        self.sleep = Sleep::Awake;
+        Some(self.handle.clone())
+    }
+
+    fn is_current(&self) -> bool {
+        self.handle.id() == thread::current().id()
+    }
+}
+
 struct State {
     heap: BinaryHeap<Reverse<Entry>>,
     armed: Slab<Armed>,
     serial: u64,
-    thread: Option<Thread>,
-    sleep: Sleep,
+    keeper: Option<Thread>,
+    /// Whether the keeper runs somebody's code, from which it may not come back.
+    ringing: bool,
+    deputy: Option<Thread>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
     heap: BinaryHeap::new(),
     armed: Slab::new(),
     serial: 0,
-    thread: None,
-    sleep: Sleep::Awake,
+    keeper: None,
+    ringing: false,
+    deputy: None,
 });
+
+/// An alarm so late means that the keeper is stuck.
+const OVERDUE: Duration = Duration::from_millis(10);
 
 /// So few dead entries are not worth a clean-up.
 const FEW: usize = 64;
-/// So many alarms are taken out under one lock.
-const BATCH: usize = 256;
 
 /// Sets an alarm for `at`. `None` if the thread cannot be started: the caller then looks at its clock itself.
 pub(crate) fn arm(at: Instant, alarm: Alarm) -> Option<Key> {
     let mut state = lock(&STATE);
-    if state.thread.is_none() {
-        state.thread = Some(
-            thread::Builder::new()
-                .name("timeout-timer".into())
-                .spawn(run)
-                .ok()?
-                .thread()
-                .clone(),
-        );
+    if state.keeper.is_none() {
+        state.keeper = Some(start(keep)?);
     }
     state.serial += 1;
     let serial = state.serial;
     let slot = state.armed.insert(Armed { serial, alarm });
     state.heap.push(Reverse(Entry { at, slot, serial }));
-    let earliest = match state.sleep {
-        Sleep::Awake => false,
-        Sleep::Until(until) => at < until,
-        Sleep::Forever => true,
-    };
-    let wake = if earliest {
-        state.sleep = Sleep::Awake;
-        state.thread.clone()
+    let wake = if state.ringing {
+        state.stand_by()
     } else {
-        None
+        state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
     };
     drop(state);
     if let Some(thread) = wake {
         thread.unpark();
     }
     Some(Key { slot, serial })
+}
+
+fn start(run: fn()) -> Option<Thread> {
+    let thread = thread::Builder::new().name("timeout-timer".into());
+    let handle = thread.spawn(run).ok()?.thread().clone();
+    Some(Thread {
+        handle,
+        sleep: Sleep::Awake,
+    })
 }
 
 /// Has the alarm wake `waker` from now on. `false` if it has rung.
@@ -183,37 +214,80 @@ fn is_live(armed: &Slab<Armed>, entry: &Entry) -> bool {
         .is_some_and(|armed| armed.serial == entry.serial)
 }
 
-fn run() {
-    let mut due = Vec::new();
+/// The keeper's life, which ends when its deputy had to take over.
+fn keep() {
     loop {
         let mut state = lock(&STATE);
-        let next = take_due(&mut state, &mut due);
-        if due.is_empty() {
-            state.sleep = next.map_or(Sleep::Forever, Sleep::Until);
-            drop(state);
-            parking::park_until(next);
-            lock(&STATE).sleep = Sleep::Awake;
-        } else {
-            drop(state);
-            due.drain(..).for_each(ring);
+        if !state.keeper.as_ref().is_some_and(Thread::is_current) {
+            return;
+        }
+        match state.next() {
+            Some(at) if at <= Instant::now() => {
+                let alarm = state.take_first();
+                state.ringing = true;
+                let wake = state.stand_by();
+                drop(state);
+                if let Some(deputy) = wake {
+                    deputy.unpark();
+                }
+                alarm.into_iter().for_each(ring);
+            }
+            next => {
+                state.ringing = false;
+                if let Some(keeper) = &mut state.keeper {
+                    keeper.sleep = next.map_or(Sleep::Forever, Sleep::Until);
+                }
+                drop(state);
+                parking::park_until(next);
+            }
         }
     }
 }
 
-/// Moves what is due into `due`; the time of the first alarm that is not.
-fn take_due(state: &mut State, due: &mut Vec<Alarm>) -> Option<Instant> {
-    let now = Instant::now();
-    while let Some(Reverse(entry)) = state.heap.peek() {
-        let live = is_live(&state.armed, entry);
-        if live && (entry.at > now || due.len() == BATCH) {
-            return Some(entry.at);
+/// The deputy's life: it becomes the keeper once an alarm is overdue.
+fn deputize() {
+    loop {
+        let mut state = lock(&STATE);
+        let overdue = state.next().and_then(|at| at.checked_add(OVERDUE));
+        if overdue.is_some_and(|at| at <= Instant::now()) {
+            state.keeper = state.deputy.take();
+            state.ringing = false;
+            drop(state);
+            return keep();
         }
-        if live {
-            due.push(state.armed.remove(entry.slot).alarm);
+        if let Some(deputy) = &mut state.deputy {
+            deputy.sleep = overdue.map_or(Sleep::Forever, Sleep::Until);
         }
-        state.heap.pop();
+        drop(state);
+        parking::park_until(overdue);
     }
-    None
+}
+
+impl State {
+    /// The time of the first alarm. Dead entries before it are thrown out.
+    fn next(&mut self) -> Option<Instant> {
+        while let Some(Reverse(entry)) = self.heap.peek() {
+            if is_live(&self.armed, entry) {
+                return Some(entry.at);
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    fn take_first(&mut self) -> Option<Alarm> {
+        let Reverse(entry) = self.heap.pop()?;
+        Some(self.armed.remove(entry.slot).alarm)
+    }
+
+    /// One alarm is about to ring: a deputy looks after the others meanwhile. Whom to wake for that.
+    fn stand_by(&mut self) -> Option<thread::Thread> {
+        let overdue = self.next()?.checked_add(OVERDUE)?;
+        if self.deputy.is_none() {
+            self.deputy = start(deputize);
+        }
+        self.deputy.as_mut()?.look_by(overdue)
+    }
 }
 
 fn ring(alarm: Alarm) {
@@ -231,7 +305,6 @@ fn ring(alarm: Alarm) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn dead_alarms_are_thrown_out_once_they_are_the_majority() {

@@ -2,12 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-
-use pin_project_lite::pin_project;
 
 use crate::context::{self, Frame};
 use crate::deadline::Clock;
@@ -87,99 +84,78 @@ where
     frame.conclude(classify, ended)
 }
 
-/// Polls the future of `op` in place.
-pub(crate) fn async_inline<R, A, F, Fut, M>(
-    ask: Ask,
-    classify: Classify<R>,
-    op: F,
-    finish: M,
-) -> InlineCall<R, A, F, Fut, M> {
-    InlineCall::Before {
-        start: Some((ask, op)),
-        rim: Some((classify, finish)),
-        param: PhantomData,
-    }
-}
-
-// One type, with the operation's future right inside: each type between two nested calls is a level that the compiler has to
-// follow, and each function that holds the future by value is a copy of it on the stack. That is why what is to be done around
-// the future when the caller goes away is said by the fields before and after it.
-pin_project! {
-    /// A call whose operation is polled in place.
-    ///
-    /// Cancel safe if the operation is: a future that is dropped before its first poll has called nothing; one that is dropped
-    /// later has its token fired and its operation dropped.
-    #[project = Stage]
-    #[must_use = "futures do nothing unless polled"]
-    pub enum InlineCall<R, A, F, Fut, M> {
-        /// Until the first poll.
-        Before {
-            start: Option<(Ask, F)>,
-            rim: Option<(Classify<R>, M)>,
-            param: PhantomData<fn(A)>,
-        },
-        /// From then on until the verdict. Dropped from top to bottom.
-        During {
-            waiting: Waiting,
-            #[pin]
-            future: Fut,
-            gone: Gone,
-            rim: Option<(Classify<R>, M)>,
-        },
-        /// After it.
-        Done,
-    }
-}
-
-/// The caller's side of a call that is polled in place. Dropping it means that the caller has gone: the token fires, and the
-/// operation's future, which is dropped next, finds its call's frame in place.
-pub struct Waiting {
-    // Until the verdict.
-    frame: Option<Frame>,
+/// A call whose operation is polled in place. It lives beside the operation's future, inside the caller's own:
+///
+/// ```text
+/// let mut call = InlineCall::new(ask);      // dropped last
+/// let op = pin!(async move { .. });         // never moved, not even once
+/// call.run(op, ..).await                    // dropped first
+/// ```
+///
+/// So there is no type and no copy between the futures of two nested calls, and the operation is dropped inside its call: whoever
+/// is dropped before it puts the call's frame in place, and the call, which is dropped after it, takes the frame out.
+pub struct InlineCall {
+    stage: Stage,
     wait: Wait,
     alarm: CallerAlarm,
 }
 
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let Some(frame) = self.frame.take() {
-            if let Some(CancelToken(token)) = &frame.token {
-                token.fire(Cause::Cancelled, None);
-            }
-            context::push(frame);
+enum Stage {
+    /// The call does not start.
+    Refused(TimeoutError),
+    /// From the entry until the verdict.
+    UnderWay(Frame),
+    /// The wait is over, or the caller has gone; the operation is dropped next, inside the pushed frame.
+    Dropping { gone: bool },
+    /// The operation has ended by itself.
+    Over,
+}
+
+impl InlineCall {
+    /// The call starts now, unless it is refused.
+    #[must_use]
+    pub fn new(ask: Ask) -> Self {
+        Self {
+            stage: begin(ask, Clock::EXECUTOR).map_or_else(Stage::Refused, Stage::UnderWay),
+            wait: Wait::default(),
+            alarm: CallerAlarm::default(),
         }
     }
-}
 
-/// Dropping it means that the operation's future has been dropped because the caller has gone: that is the call's ending.
-pub struct Gone {
-    decided: bool,
-}
+    /// What the operation takes: its token, or nothing.
+    pub fn param<A: TokenParam>(&mut self) -> A {
+        A::of(|| match &mut self.stage {
+            Stage::UnderWay(frame) => frame.token().clone(),
+            // Nobody will read it: the operation is not polled.
+            _ => CancelToken::never(),
+        })
+    }
 
-impl Drop for Gone {
-    fn drop(&mut self) {
-        if !self.decided
-            && let Some(frame) = context::pop()
-        {
-            let state = State::started();
-            let sides = frame.sides(&state);
-            sides.dropped(sides.leave_dropped(), None);
+    /// Polls `op` until the verdict.
+    pub(crate) fn run<'a, R, Fut, M>(
+        &'a mut self,
+        op: Pin<&'a mut Fut>,
+        classify: Classify<R>,
+        finish: M,
+    ) -> Run<'a, R, Fut, M> {
+        Run {
+            call: self,
+            op,
+            rim: Some((classify, finish)),
         }
     }
-}
 
-impl Waiting {
     /// Polls the operation until it has ended, or the wait for it: that is `None`.
     fn drive<Fut: Future>(
         &mut self,
-        mut future: Pin<&mut Fut>,
+        mut op: Pin<&mut Fut>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Ended<Fut::Output>>> {
-        let Some(frame) = &mut self.frame else {
-            unreachable!("the call is under way");
+        let Stage::UnderWay(frame) = &mut self.stage else {
+            panic!("a finished call was polled again");
         };
         loop {
-            match frame.inside(|| future.as_mut().poll(context)) {
+            match frame.inside(|| op.as_mut().poll(context)) {
                 Ok(Poll::Pending) => {}
                 Ok(Poll::Ready(value)) => return Poll::Ready(Some(Ok(value))),
                 Err(payload) => return Poll::Ready(Some(Err(payload))),
@@ -195,6 +171,45 @@ impl Waiting {
             } else {
                 Poll::Pending
             };
+        }
+    }
+
+    /// The verdict, from what `drive` has come to.
+    fn conclude<R>(
+        &mut self,
+        ended: Option<Ended<R>>,
+        classify: Classify<R>,
+    ) -> Result<R, TimeoutError> {
+        let Stage::UnderWay(frame) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            unreachable!("a call is concluded once");
+        };
+        if let Some(ended) = ended {
+            return frame.conclude(classify, ended);
+        }
+        let error = frame.give_up();
+        self.drop_next(frame, false);
+        Err(error)
+    }
+
+    /// The operation is dropped next, inside its call.
+    fn drop_next(&mut self, frame: Frame, gone: bool) {
+        context::push(frame);
+        self.stage = Stage::Dropping { gone };
+    }
+}
+
+impl Drop for InlineCall {
+    fn drop(&mut self) {
+        let Stage::Dropping { gone } = self.stage else {
+            return;
+        };
+        let frame = context::pop();
+        if let Some(frame) = frame
+            && gone
+        {
+            let state = State::started();
+            let sides = frame.sides(&state);
+            sides.dropped(sides.leave_dropped(), None);
         }
     }
 }
@@ -216,106 +231,62 @@ impl Frame {
     }
 }
 
-impl<R, A, F, Fut, M> InlineCall<R, A, F, Fut, M> {
-    /// At the first poll: the call starts, and its operation's future is made in place.
-    #[inline(never)]
-    fn begin(mut self: Pin<&mut Self>) -> Result<(), (TimeoutError, M)>
-    where
-        A: TokenParam,
-        F: FnOnce(A) -> Fut,
-    {
-        let Stage::Before { start, rim, .. } = self.as_mut().project() else {
-            return Ok(());
+/// The way of an inline call to its verdict; made by `InlineCall::run`.
+///
+/// Cancel safe if the operation is: dropping it before the verdict fires the token, and the operation is dropped next.
+#[must_use = "futures do nothing unless polled"]
+pub struct Run<'a, R, Fut, M> {
+    call: &'a mut InlineCall,
+    op: Pin<&'a mut Fut>,
+    rim: Option<(Classify<R>, M)>,
+}
+
+// The operation is pinned where it lives, nothing in here is.
+impl<R, Fut, M> Unpin for Run<'_, R, Fut, M> {}
+
+impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for Run<'_, R, Fut, M> {
+    type Output = M::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
+        let Self { call, op, rim } = &mut *self;
+        let ending = if let Stage::Refused(error) = &call.stage {
+            Err(error.clone())
+        } else {
+            let Poll::Ready(ended) = call.drive(op.as_mut(), context) else {
+                return Poll::Pending;
+            };
+            Ok(ended)
         };
-        let (Some((ask, op)), Some((classify, finish))) = (start.take(), rim.take()) else {
+        let Some((classify, finish)) = rim.take() else {
             panic!("a finished call was polled again");
         };
-        let mut frame = match begin(ask, Clock::EXECUTOR) {
-            Ok(frame) => frame,
-            Err(error) => return Err((error, finish)),
-        };
-        let param = A::of(|| frame.token().clone());
-        self.set(Self::During {
-            waiting: Waiting {
-                frame: Some(frame),
-                wait: Wait::default(),
-                alarm: CallerAlarm::default(),
-            },
-            // An async block is only built here; nothing of the user's runs yet.
-            future: op(param),
-            gone: Gone { decided: false },
-            rim: Some((classify, finish)),
-        });
-        Ok(())
-    }
-
-    /// The verdict, from what `drive` has come to.
-    #[inline(never)]
-    fn conclude(mut self: Pin<&mut Self>, mut ended: Option<Ended<R>>) -> M::Output
-    where
-        M: Finish<R>,
-    {
-        let Stage::During {
-            waiting, gone, rim, ..
-        } = self.as_mut().project()
-        else {
-            unreachable!("a call is concluded once");
-        };
-        gone.decided = true;
-        let (Some(mut frame), Some((classify, finish))) = (waiting.frame.take(), rim.take()) else {
-            unreachable!("a call is concluded once");
-        };
-        // A panic while the operation's own variables are dropped is the operation's.
-        if let Err(payload) = frame.inside(|| self.set(Self::Done)) {
-            unwind::dispose(ended.replace(Err(payload)));
-        }
-        finish.finish(match ended {
-            Some(ended) => frame.conclude(classify, ended),
-            None => Err(frame.give_up()),
-        })
+        let ending = ending.and_then(|ended| call.conclude(ended, classify));
+        Poll::Ready(finish.finish(ending))
     }
 }
 
-impl<R, A, F, Fut, M> fmt::Debug for InlineCall<R, A, F, Fut, M> {
+impl<R, Fut, M> Drop for Run<'_, R, Fut, M> {
+    fn drop(&mut self) {
+        if !matches!(self.call.stage, Stage::UnderWay(_)) {
+            return;
+        }
+        if let Stage::UnderWay(frame) = std::mem::replace(&mut self.call.stage, Stage::Over) {
+            if let Some(CancelToken(token)) = &frame.token {
+                token.fire(Cause::Cancelled, None);
+            }
+            self.call.drop_next(frame, true);
+        }
+    }
+}
+
+impl fmt::Debug for InlineCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InlineCall").finish_non_exhaustive()
     }
 }
 
-impl<R, A, F, Fut, M> Future for InlineCall<R, A, F, Fut, M>
-where
-    A: TokenParam,
-    F: FnOnce(A) -> Fut,
-    Fut: Future<Output = R>,
-    M: Finish<R>,
-{
-    type Output = M::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
-        if let Err((error, finish)) = self.as_mut().begin() {
-            return Poll::Ready(finish.finish(Err(error)));
-        }
-        let Stage::During {
-            waiting, future, ..
-        } = self.as_mut().project()
-        else {
-            panic!("a finished call was polled again");
-        };
-        match waiting.drive(future, context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(ended) => Poll::Ready(self.conclude(ended)),
-        }
-    }
-}
-
-impl fmt::Debug for Waiting {
+impl<R, Fut, M> fmt::Debug for Run<'_, R, Fut, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Waiting")
-    }
-}
-
-impl fmt::Debug for Gone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gone")
+        f.debug_struct("Run").finish_non_exhaustive()
     }
 }

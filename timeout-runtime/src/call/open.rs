@@ -34,10 +34,12 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
         inherit,
     } = ask;
     let start = clock.now();
-    let (mut inherited, mut outer_end) = (Tick::NEVER, Tick::NEVER);
+    let mut inherited = Tick::NEVER;
+    // The end of the call around this one, `None` for a context that no call has made: its deadline is its end.
+    let mut outer_end = Some(Tick::NEVER);
     if inherit && let Some(outer) = context::current() {
         inherited = outer.clock.cross(clock, outer.signal);
-        outer_end = outer.clock.cross(clock, outer.end);
+        outer_end = outer.end.map(|end| outer.clock.cross(clock, end));
         parents.push(outer.token.0);
     }
     for parent in &parents {
@@ -53,6 +55,7 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
     };
     // Grace follows the signal; a call that gives none has none.
     let (signal, end) = if policy.cancel {
+        let outer_end = outer_end.unwrap_or(inherited);
         (deadline, deadline.plus(grace).min(outer_end))
     } else {
         (inherited, deadline)

@@ -30,6 +30,8 @@ enum Stage<F, R> {
 /// What a call's token node carries.
 pub(crate) struct Cargo<F, R> {
     state: State,
+    /// Whether the caller is a parked thread, which wakes without running anybody's code.
+    parked: bool,
     classify: Classify<R>,
     stage: Mutex<Stage<F, R>>,
 }
@@ -54,6 +56,7 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
         op: F,
     ) -> Arc<Self> {
         let Opening { terms, parents } = opening;
+        let parked = matches!(caller, Caller::Parked(_));
         let (watch, owner) = match caller {
             Caller::Parked(waker) if terms.fires() => (Watch::Watched, Some(waker)),
             Caller::Parked(waker) => (Watch::Clocked, Some(waker)),
@@ -62,6 +65,7 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
         let carried = Carried::capture();
         let cargo = Cargo {
             state: State::queued(),
+            parked,
             classify,
             stage: Mutex::new(Stage::Ready(Operation { op, carried })),
         };
@@ -112,7 +116,8 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
     }
 
     /// The operation has ended. Its answer goes to the caller if it counts and the caller is there; else its value is dropped
-    /// here and reported. `free` is called once whoever ran it has nothing more to do, before the caller is woken.
+    /// here and reported. `free` is called once whoever ran it has nothing more to do that could take time: before the caller is
+    /// woken, so that his next call finds the worker free, unless waking him runs somebody else's code.
     pub(crate) fn conclude(&self, ended: Ended<R>, free: impl FnOnce()) {
         let sides = self.sides();
         let (ended, report) = sides.assess(ended, self.cargo.classify);
@@ -133,8 +138,13 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
             }
             sides.stop(report);
         }
-        free();
-        self.wake_owner();
+        if self.cargo.parked {
+            free();
+            self.wake_owner();
+        } else {
+            self.wake_owner();
+            free();
+        }
     }
 
     /// The operation was destroyed before it had ended. A caller who waits gets `Cancelled`; one who has gone is told late.

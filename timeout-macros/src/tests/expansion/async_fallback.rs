@@ -10,24 +10,17 @@ async fn count(rows: &[Row]) -> usize {
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let __fallback = __timeout_p::fallback::<usize, _>(nothing);
-    __timeout_p::async_inline_or::<
-        usize,
-        _,
-        _,
-        _,
-        _,
-    >(
-            __ask,
-            __fallback,
-            move |(): ()| async move {
-                if false {
-                    return __timeout_p::never_run::<usize>();
-                }
-                #[allow(clippy::pedantic, clippy::restriction)]
-                let rows = rows;
-                ({ rows.len() })
-            },
-            |__answer| __timeout_p::Answer(__answer).ending(),
-        )
+    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __op = __timeout_p::pin!(
+        async move { if false { return __timeout_p::never_run:: < usize > (); }
+        #[allow(clippy::pedantic, clippy::restriction)] let rows = rows; ({ rows.len() })
+        }
+    );
+    __call
+        .until_verdict_or::<
+            usize,
+            _,
+            _,
+        >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
         .await
 }

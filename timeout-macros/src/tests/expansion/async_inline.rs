@@ -9,23 +9,12 @@ async fn stock(client: &Client, sku: &str) -> Result<u32, AppError> {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("stock");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(50);
-    __timeout_p::async_inline::<
-        Result<u32, AppError>,
-        _,
-        _,
-        _,
-    >(
-            __ask,
-            move |(): ()| async move {
-                if false {
-                    return __timeout_p::never_run::<Result<u32, AppError>>();
-                }
-                #[allow(clippy::pedantic, clippy::restriction)]
-                let client = client;
-                #[allow(clippy::pedantic, clippy::restriction)]
-                let sku = sku;
-                ({ client.get(sku).await })
-            },
-        )
-        .await
+    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __op = __timeout_p::pin!(
+        async move { if false { return __timeout_p::never_run:: < Result < u32, AppError
+        > > (); } #[allow(clippy::pedantic, clippy::restriction)] let client = client;
+        #[allow(clippy::pedantic, clippy::restriction)] let sku = sku; ({ client.get(sku)
+        . await }) }
+    );
+    __call.until_verdict::<Result<u32, AppError>, _>(__op).await
 }

@@ -10,26 +10,17 @@ async fn wait(gate: Gate) {
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let __fallback = __timeout_p::fallback::<(), _>(drop);
-    __timeout_p::async_inline_or::<
-        (),
-        _,
-        _,
-        _,
-        _,
-    >(
-            __ask,
-            __fallback,
-            move |(): ()| async move {
-                if false {
-                    return __timeout_p::never_run::<()>();
-                }
-                #[allow(clippy::pedantic, clippy::restriction)]
-                let gate = gate;
-                ({
-                    gate.opened().await;
-                })
-            },
-            |__answer| __timeout_p::Answer(__answer).ending(),
-        )
+    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __op = __timeout_p::pin!(
+        async move { if false { return __timeout_p::never_run:: < () > (); }
+        #[allow(clippy::pedantic, clippy::restriction)] let gate = gate; ({ gate.opened()
+        . await; }) }
+    );
+    __call
+        .until_verdict_or::<
+            (),
+            _,
+            _,
+        >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
         .await
 }

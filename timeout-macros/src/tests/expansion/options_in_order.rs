@@ -18,23 +18,16 @@ pub(crate) async fn load(&self) -> Config {
     let __fallback = __timeout_p::fallback::<Config, _>(self.fallback());
     let __ask = __ask.grace(self.grace());
     let __ask = __ask.limit(self.config.lock().limit);
-    __timeout_p::async_inline_or::<
-        Config,
-        _,
-        _,
-        _,
-        _,
-    >(
-            __ask,
-            __fallback,
-            move |(): ()| async move {
-                if false {
-                    return __timeout_p::never_run::<Config>();
-                }
-                let _ = &self;
-                ({ self.read().await })
-            },
-            |__answer| __timeout_p::Answer(__answer).ending(),
-        )
+    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __op = __timeout_p::pin!(
+        async move { if false { return __timeout_p::never_run:: < Config > (); } let _ =
+        & self; ({ self.read(). await }) }
+    );
+    __call
+        .until_verdict_or::<
+            Config,
+            _,
+            _,
+        >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
         .await
 }

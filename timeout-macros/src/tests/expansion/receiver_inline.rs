@@ -12,25 +12,11 @@ async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::async_inline::<
-        Result<Value, TimeoutError>,
-        _,
-        _,
-        _,
-    >(
-            __ask,
-            move |(): ()| async move {
-                if false {
-                    return __timeout_p::never_run::<Result<Value, TimeoutError>>();
-                }
-                let _ = &self;
-                #[allow(clippy::pedantic, clippy::restriction)]
-                let _key = _key;
-                ({
-                    self.count += 1;
-                    Ok(self.value)
-                })
-            },
-        )
-        .await
+    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __op = __timeout_p::pin!(
+        async move { if false { return __timeout_p::never_run:: < Result < Value,
+        TimeoutError > > (); } let _ = & self; #[allow(clippy::pedantic,
+        clippy::restriction)] let _key = _key; ({ self.count += 1; Ok(self.value) }) }
+    );
+    __call.until_verdict::<Result<Value, TimeoutError>, _>(__op).await
 }

@@ -9,22 +9,12 @@ async fn show() -> Option<String> {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("show");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::async_inline::<
-        Option<String>,
-        _,
-        _,
-        _,
-    >(
-            __ask,
-            move |__token: __timeout_p::CancelToken| async move {
-                if false {
-                    return __timeout_p::never_run::<Option<String>>();
-                }
-                #[allow(clippy::pedantic, clippy::restriction)]
-                let stop = __token;
-                let _ = &stop;
-                ({ Some(format!("{stop:?}")) })
-            },
-        )
-        .await
+    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __token = __call.param::<__timeout_p::CancelToken>();
+    let __op = __timeout_p::pin!(
+        async move { if false { return __timeout_p::never_run:: < Option < String > > ();
+        } #[allow(clippy::pedantic, clippy::restriction)] let stop = __token; let _ = &
+        stop; ({ Some(format!("{stop:?}")) }) }
+    );
+    __call.until_verdict::<Option<String>, _>(__op).await
 }
