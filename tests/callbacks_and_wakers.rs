@@ -15,7 +15,7 @@ use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
 };
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 
 #[track_caller]
 fn times_out(way: Way, name: &'static str) {
@@ -113,6 +113,32 @@ fn a_callback_may_use_its_token_and_make_calls() {
             done.recv_timeout(SOON),
             Ok((cause, cause, true, Some(false), true)),
             "{way:?}"
+        );
+    }
+}
+
+/// A callback that is never called is dropped with its token, which may be the last thing that a call does.
+#[test]
+fn a_callback_whose_destructor_panics_changes_no_verdict() {
+    struct Malicious;
+
+    impl Drop for Malicious {
+        fn drop(&mut self) {
+            assert!(thread::panicking(), "a destructor's own panic");
+        }
+    }
+
+    for way in EVERY_WAY {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            way.run(&limit("callbacks::destructor", LONG), |token| {
+                let kept = Malicious;
+                token.on_cancel(move || drop(kept)).forget();
+                Ok::<_, TimeoutError>(7)
+            })
+        }));
+        assert!(
+            matches!(outcome, Ok(Outcome::Success(7))),
+            "{way:?}: the destructor's panic came through"
         );
     }
 }

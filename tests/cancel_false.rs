@@ -10,7 +10,7 @@ use timeout_runtime::{
     CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError, timeout,
 };
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 
 fn uncancelled(name: &'static str, ms: u64) -> Timeout {
     limit(name, ms).cancel_on_timeout(false)

@@ -11,7 +11,7 @@ use support::{
 };
 use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError};
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 
 type Op = fn(CancelToken) -> Result<u32, TimeoutError>;
 

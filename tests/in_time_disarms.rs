@@ -201,6 +201,41 @@ fn after_a_call_was_dropped_its_token_stays_fired() {
     }
 }
 
+/// Guards against a waiter who watches a deadline himself, and spins once it has passed without a meaning.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_thread_that_waits_for_a_kept_token_sleeps() {
+    /// How long this thread has run, as its scheduler counts.
+    fn ran() -> Duration {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
+    }
+
+    for way in EVERY_WAY {
+        let (sender, waiter) = mpsc::channel();
+        let outcome = way.run(&limit("in_time_disarms::waiter", 100), move |token| {
+            let is_waiting = Gate::new();
+            let waiting = is_waiting.clone();
+            let thread = thread::spawn(move || {
+                waiting.open();
+                let before = ran();
+                let cause = token.wait_timeout(Duration::from_millis(600));
+                (cause, ran() - before)
+            });
+            is_waiting.wait();
+            sender.send(thread).unwrap();
+            // Registered by then, or else it finds the call finished, which is no fault.
+            thread::sleep(Duration::from_millis(20));
+            Ok::<_, TimeoutError>(())
+        });
+        let (cause, busy) = waiter.recv().unwrap().join().unwrap();
+        if outcome.is_success() {
+            assert_eq!(cause, None, "{way:?}");
+            assert!(busy < Duration::from_millis(200), "{way:?}: {busy:?}");
+        }
+    }
+}
+
 /// Virtual time jumps over the deadline of a call that has ended: nothing rings.
 #[tokio::test(start_paused = true)]
 async fn virtual_time_does_not_fire_the_token_of_a_finished_call() {

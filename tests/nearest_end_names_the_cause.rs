@@ -9,10 +9,10 @@ use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use support::{EVERY_WAY, Gate, SOON, Way, limit, record, until_fired};
+use support::{APART, ASYNC, EVERY_WAY, Gate, SOON, Way, limit, record, until_fired};
 use timeout_runtime::{CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError};
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 
 /// The cause of an ending without an answer.
 fn cause<T, E: std::fmt::Debug>(outcome: &Outcome<T, E>) -> Option<Cause> {
@@ -176,6 +176,49 @@ fn linking_a_token_takes_over_its_deadline() {
         let (own, linked, below, current) = outcome.success().unwrap();
         assert_ne!(own, Deadline::never(), "{way:?}");
         assert_eq!([linked, below, current], [own; 3], "{way:?}");
+    }
+}
+
+/// The grace of a call inside does not keep the caller past the end of the call around it.
+#[test]
+fn the_grace_of_a_call_inside_ends_with_the_call_around() {
+    for way in APART {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let (sender, inside) = mpsc::channel();
+        let outer = Way::SyncInline.run(&limit("nearest_end::around", 100), move |_| {
+            let inner = limit("nearest_end::graceful", 30).with_grace(SOON * 3);
+            let outcome = way.run(&inner, move |_| {
+                held.wait();
+                Ok::<_, TimeoutError>(())
+            });
+            sender.send((cause(&outcome), held_up(&outcome))).unwrap();
+            outcome.into_result()
+        });
+        assert_eq!(cause(&outer), Some(Cause::TimedOut), "{way:?}");
+        let (inner, elapsed) = inside.recv().unwrap();
+        assert_eq!(inner, Some(Cause::TimedOut), "{way:?}");
+        assert!(elapsed < SOON, "{way:?}: {elapsed:?}");
+        gate.open();
+    }
+}
+
+fn held_up<T, E>(outcome: &Outcome<T, E>) -> Duration {
+    outcome
+        .timeout_error()
+        .map_or(Duration::ZERO, TimeoutError::elapsed)
+}
+
+/// What runs while the future is made belongs to the call as well.
+#[test]
+fn the_eager_part_of_an_async_operation_is_inside_its_call() {
+    for way in ASYNC {
+        let outcome = support::in_runtime(way.start(&limit("nearest_end::eager", LONG), |token| {
+            let found = (Deadline::current(), token.deadline());
+            async move { Ok::<_, TimeoutError>(found) }
+        }));
+        let (current, own) = outcome.success().unwrap();
+        assert_eq!(current, own, "{way:?}");
     }
 }
 

@@ -13,7 +13,7 @@ use support::{
 };
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 
 /// What a panic brings along, told apart from every other by its type.
 #[derive(Debug, PartialEq)]

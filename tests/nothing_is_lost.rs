@@ -13,7 +13,7 @@ use support::{
 };
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, workers};
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 
 #[test]
 fn a_late_value_is_dropped_once_by_the_operations_side() {

@@ -75,7 +75,7 @@ fn inside_fired(
     context: fn(CallContext) -> CallContext,
 ) -> (Outcome<(), TimeoutError>, usize) {
     let (sender, inside) = std::sync::mpsc::channel();
-    let own_limit = outer.limit() < std::time::Duration::from_secs(60);
+    let own_limit = outer.limit() < support::SOON;
     let _ = outer_way.run(outer, move |token| {
         if own_limit {
             until_past(&token);
@@ -113,7 +113,7 @@ fn a_call_inside_one_that_has_expired_does_not_start() {
 
 #[test]
 fn a_call_inside_one_that_was_cancelled_does_not_start() {
-    let outer = limit("nothing_starts_late::outer", 600_000);
+    let outer = limit("nothing_starts_late::outer", 60_000);
     for outer_way in EVERY_WAY {
         for inner_way in EVERY_WAY {
             let (outcome, runs) = inside_fired(&outer, outer_way, inner_way, |current| current);
@@ -130,7 +130,7 @@ fn a_call_inside_one_that_was_cancelled_does_not_start() {
 fn cleanup_in_a_detached_context_starts_after_the_signal() {
     for outer in [
         limit("nothing_starts_late::outer", 20),
-        limit("nothing_starts_late::outer", 600_000),
+        limit("nothing_starts_late::outer", 60_000),
     ] {
         for way in EVERY_WAY {
             let (outcome, runs) = inside_fired(&outer, way, way, |_| CallContext::detached());
@@ -142,7 +142,7 @@ fn cleanup_in_a_detached_context_starts_after_the_signal() {
 
 #[test]
 fn the_error_says_how_cleanup_can_be_run() {
-    for limit_ms in [20, 600_000] {
+    for limit_ms in [20, 60_000] {
         let outer = limit("nothing_starts_late::outer", limit_ms);
         let way = Way::SyncInline;
         let (outcome, _) = inside_fired(&outer, way, way, |current| current);

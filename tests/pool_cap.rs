@@ -12,7 +12,7 @@ use support::{Drops, Gate, Way, block_on, eventually, limit, poll_once, record};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CancelToken, Cause, EventKind, Outcome, TimeoutError, timeout};
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 
 /// Keeps every worker busy until the gate opens.
 fn occupy() -> Gate {

@@ -113,6 +113,54 @@ fn too_many_abandoned_operations_of_one_name_keep_others_of_that_name_from_start
     }
 }
 
+/// Panics when dropped.
+struct Malicious;
+
+impl Drop for Malicious {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "a destructor's own panic");
+    }
+}
+
+/// The operation's side is the last to let go of its call, and of what the user has left there.
+#[test]
+fn a_destructor_that_panics_in_what_a_call_keeps_kills_no_worker() {
+    let _turn = TURN.lock();
+    for way in [Way::SyncWorker, Way::AsyncWorker] {
+        for in_token in [true, false] {
+            let (gate, ended) = (Gate::new(), Gate::new());
+            let (held, ends) = (gate.clone(), ended.clone());
+            let mut timeout = limit("pool_leftovers::keeps", 20).cancel_on_timeout(false);
+            let recorder = record("pool_leftovers::keeps");
+            let kept = (!in_token).then(|| Malicious);
+            if let Some(kept) = kept {
+                timeout = timeout.with_listener(move |_| {
+                    let _ = &kept;
+                });
+            }
+            let outcome = way.run(&timeout, move |token| {
+                if in_token {
+                    let kept = Malicious;
+                    token.on_cancel(move || drop(kept)).forget();
+                }
+                drop(token);
+                held.wait();
+                ends.open();
+                Ok::<_, TimeoutError>(7)
+            });
+            assert!(
+                matches!(outcome, Outcome::TimedOut(_)),
+                "{way:?}: {outcome:?}"
+            );
+            drop(timeout);
+            gate.open();
+            ended.wait();
+            recorder.wait_for(2);
+            support::eventually("the worker is free", || workers::stats().busy == 0);
+        }
+    }
+}
+
 annotated! {
     mod at_most_one, [name = "pool_leftovers::attribute", secs = 60, max_abandoned = 1], () -> Result<u32, TimeoutError> { Ok(7) }
 }

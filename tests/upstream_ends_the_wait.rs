@@ -14,7 +14,7 @@ use std::time::Duration;
 use support::{APART, EVERY_WAY, Gate, Way, in_runtime, limit, record, until_fired};
 use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, TimeoutError};
 
-const LONG: u64 = 600_000;
+const LONG: u64 = 60_000;
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Cancels, from a thread of its own, the token that it is sent.

@@ -60,8 +60,9 @@ pub(crate) struct Outer {
     pub(crate) clock: Clock,
     /// When its token fires by itself.
     pub(crate) signal: Tick,
-    /// When its caller is gone at the latest; `None` for a context that no call has made.
+    /// When its caller is gone at the latest; `None` where calls inside are bound by what it inherits alone.
     pub(crate) end: Option<Tick>,
+    pub(crate) is_call: bool,
     pub(crate) token: CancelToken,
 }
 
@@ -96,17 +97,12 @@ pub(crate) fn current() -> Option<Outer> {
             return None;
         }
         let token = frame.token().clone();
-        let Terms {
-            clock,
-            signal,
-            end,
-            is_call,
-            ..
-        } = frame.terms;
+        let terms = &frame.terms;
         Some(Outer {
-            clock,
-            signal,
-            end: is_call.then_some(end),
+            clock: terms.clock,
+            signal: terms.signal,
+            end: (terms.is_call && terms.fires()).then_some(terms.end),
+            is_call: terms.is_call,
             token,
         })
     })
@@ -237,9 +233,10 @@ impl CallContext {
             None => Self::detached(),
             // A call's deadline is its token's, which forgets it when the call has ended in time.
             Some(outer) => Self {
-                deadline: match outer.end {
-                    Some(_) => Deadline::never(),
-                    None => Deadline::on(outer.clock, outer.signal),
+                deadline: if outer.is_call {
+                    Deadline::never()
+                } else {
+                    Deadline::on(outer.clock, outer.signal)
                 },
                 token: Some(outer.token),
             },

@@ -180,7 +180,8 @@ impl fmt::Display for Rounded {
 
 impl fmt::Display for TimeoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name;
+        // One line, whatever the name is.
+        let name = self.name.escape_debug();
         let elapsed = Rounded(self.elapsed());
         match (self.started, self.cause) {
             (true, Cause::TimedOut) => write!(f, "`{name}` timed out after {elapsed}")?,
@@ -197,15 +198,15 @@ impl fmt::Display for TimeoutError {
             (false, Cause::DeadlineExceeded) => {
                 write!(
                     f,
-                    "`{name}` was not started: its caller's deadline had passed; cleanup that must still run is called \
-                     outside that deadline"
+                    "`{name}` was not started: its caller's deadline had passed; cleanup that must still run uses \
+                     `inherit = false` or `CallContext::detached()`"
                 )?;
             }
             (false, Cause::Cancelled) => {
                 write!(
                     f,
-                    "`{name}` was not started: its caller was cancelled; cleanup that must still run is called outside \
-                     that cancellation"
+                    "`{name}` was not started: its caller was cancelled; cleanup that must still run uses \
+                     `inherit = false` or `CallContext::detached()`"
                 )?;
             }
             (_, Cause::NoWorker) => {

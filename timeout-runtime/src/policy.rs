@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::event::clock::TimestampClock;
 use crate::event::listener::Own;
+use crate::unwind::Kept;
 
 /// What all calls of one function have in common.
 #[derive(Clone)]
@@ -14,7 +15,7 @@ pub struct Policy {
     /// Whether the deadline fires the token.
     pub(crate) cancel: bool,
     pub(crate) listener: Option<Own>,
-    pub(crate) clock: Option<Arc<dyn TimestampClock>>,
+    pub(crate) clock: Option<Kept<Arc<dyn TimestampClock>>>,
 }
 
 impl Policy {

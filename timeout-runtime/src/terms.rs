@@ -7,6 +7,7 @@ use crate::error::{Cause, Reason, TimeoutError};
 use crate::event::{CallId, Event, EventKind, WorkerName, listener};
 use crate::policy::{Policy, PolicyRef};
 use crate::tick::Tick;
+use crate::unwind::Kept;
 use crate::{context, unwind};
 
 /// The terms of a call, or of a token that belongs to none.
@@ -115,7 +116,8 @@ impl Terms {
         if !self.is_heard() {
             return;
         }
-        let stamped = self.policy.clock.as_ref().and_then(|clock| {
+        let clock = self.policy.clock.as_ref().and_then(Kept::get);
+        let stamped = clock.and_then(|clock| {
             context::outside(|| unwind::catch(|| clock.now()))
                 .map_err(unwind::dispose)
                 .ok()

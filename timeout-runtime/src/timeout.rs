@@ -20,6 +20,7 @@ use crate::outcome::Outcome;
 use crate::policy::{Policy, PolicyRef};
 use crate::returns::of_result;
 use crate::token::CancelToken;
+use crate::unwind::Kept;
 
 /// A limit with a name, and what is to happen when it passes.
 ///
@@ -116,7 +117,7 @@ impl Timeout {
     /// The clock for the timestamps of events. It has no say in the limit.
     #[must_use]
     pub fn with_clock(self, clock: impl TimestampClock + 'static) -> Self {
-        self.with_policy(|policy| policy.clock = Some(Arc::new(clock)))
+        self.with_policy(|policy| policy.clock = Some(Kept::new(Arc::new(clock))))
     }
 
     fn with_policy(mut self, edit: impl FnOnce(&mut Policy)) -> Self {

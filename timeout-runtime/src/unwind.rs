@@ -28,6 +28,30 @@ pub(crate) fn dispose<T>(value: T) {
     }
 }
 
+/// A user's value that is kept by us: a panic of its destructor ends here.
+#[derive(Clone)]
+pub(crate) struct Kept<T>(Option<T>);
+
+impl<T> Kept<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+
+    pub(crate) fn take(mut self) -> Option<T> {
+        self.0.take()
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        dispose(self.0.take());
+    }
+}
+
 /// The message of a panic, as the standard hook would print it.
 pub(crate) fn text(payload: &Payload) -> &str {
     if let Some(text) = payload.downcast_ref::<&'static str>() {

@@ -27,10 +27,19 @@ impl Carried {
         self.muted
     }
 
-    /// Runs `f` as the caller's thread would: inside its runtime, and for its listeners.
-    pub(crate) fn within<T>(self, f: impl FnOnce() -> T) -> T {
-        #[cfg(feature = "tokio")]
-        let _inside = self.runtime.as_ref().map(Handle::enter);
-        context::mute(&self.muted, f)
+    /// Runs `f` as the caller's thread would, inside its runtime, and then `after` with what comes of it, outside. Either works for
+    /// the caller's listeners.
+    pub(crate) fn within<T>(self, f: impl FnOnce() -> T, after: impl FnOnce(T)) {
+        context::mute(&self.muted, || {
+            let made = {
+                #[cfg(feature = "tokio")]
+                let _inside = self.runtime.as_ref().map(Handle::enter);
+                f()
+            };
+            // By then the runtime may be shut down.
+            #[cfg(feature = "tokio")]
+            drop(self.runtime);
+            after(made);
+        });
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
     } = ask;
     let start = clock.now();
     let mut inherited = Tick::NEVER;
-    // The end of the call around this one, `None` for a context that no call has made: its deadline is its end.
+    // The end of the call around this one; where it has none of its own, what is inherited is the end.
     let mut outer_end = Some(Tick::NEVER);
     if inherit && let Some(outer) = context::current() {
         inherited = outer.clock.cross(clock, outer.signal);

@@ -167,13 +167,19 @@ where
                 Ok(Poll::Ready(value)) => Ok(value),
                 Err(payload) => Err(payload),
             };
-            unwind::contain(|| this.future.set(None));
-            Poll::Ready(ended)
+            // A panic while the operation's own variables are dropped is the operation's.
+            Poll::Ready(match unwind::catch(|| this.future.set(None)) {
+                Ok(()) => ended,
+                Err(payload) => {
+                    unwind::dispose(ended);
+                    Err(payload)
+                }
+            })
         });
         ended.map(|ended| {
             if let Some(record) = this.record.take() {
                 *this.frame = Frame::outside();
-                record.conclude(ended, || {});
+                context::mute(this.muted, || record.conclude(ended, || {}));
             }
         })
     }

@@ -33,13 +33,12 @@ where
             return;
         };
         let token = CancelToken(self.clone());
-        let mut frame = self.frame();
-        let ended = carried.within(|| {
+        let run = || {
+            let mut frame = self.frame();
             let _inside = context::enter(&mut frame);
             unwind::catch(|| op(token))
-        });
-        drop(frame);
-        self.conclude(ended, free);
+        };
+        carried.within(run, |ended| self.conclude(ended, free));
     }
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::context;
 use crate::sync::lock;
-use crate::{context, unwind};
+use crate::unwind::{self, Kept};
 
 use super::Event;
 
@@ -99,14 +100,14 @@ impl fmt::Debug for ListenerHandle {
 #[derive(Clone)]
 pub(crate) struct Own {
     id: u64,
-    listen: Arc<Listen>,
+    listen: Kept<Arc<Listen>>,
 }
 
 impl Own {
     pub(crate) fn new(listen: Arc<Listen>) -> Self {
         Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            listen,
+            listen: Kept::new(listen),
         }
     }
 }
@@ -120,7 +121,9 @@ pub(crate) fn is_heard(own: Option<&Own>) -> bool {
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
     let listeners = lock(&LISTENERS).clone();
     context::outside(|| {
-        if let Some(Own { id, listen }) = own {
+        if let Some(Own { id, listen }) = own
+            && let Some(listen) = listen.get()
+        {
             call(*id, &**listen, event);
         }
         for Entry { id, listen } in listeners.as_deref().unwrap_or_default() {

@@ -5,13 +5,28 @@ use std::task::Waker;
 
 use slab::Slab;
 
+use crate::context;
 use crate::error::{Cause, Reason};
 use crate::timer;
+use crate::unwind::{self, Kept};
 
 use super::node::Node;
 
 /// What is run when a token fires.
-pub(crate) type Callback = Box<dyn FnOnce() + Send>;
+pub(crate) struct Callback(Kept<Box<dyn FnOnce() + Send>>);
+
+impl Callback {
+    pub(crate) fn new(callback: impl FnOnce() + Send + 'static) -> Self {
+        Self(Kept::new(Box::new(callback)))
+    }
+
+    /// Runs it outside any call; a panic ends here.
+    pub(crate) fn run(self) {
+        if let Some(callback) = self.0.take() {
+            context::outside(|| unwind::contain(callback));
+        }
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Links {
@@ -59,5 +74,14 @@ impl Links {
         fallout
             .callbacks
             .extend(callbacks.into_iter().map(|(_, callback)| callback));
+    }
+
+    /// Drops what is left of somebody else's when the token goes, each by itself.
+    pub(super) fn dispose(&mut self) {
+        unwind::dispose(self.owner.take());
+        if let Some(mut more) = self.more.take() {
+            more.waiters.drain().for_each(unwind::dispose);
+            unwind::dispose(more.reason.take());
+        }
     }
 }

@@ -11,10 +11,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::context;
 use crate::deadline::Deadline;
 use crate::error::{Cause, Reason, TimeoutError};
 use crate::terms::Terms;
-use crate::{context, unwind};
 
 use node::{Node, NodeRef, Watch};
 
@@ -106,7 +106,7 @@ impl CancelToken {
 
     fn fire(&self, reason: Option<&Reason>) {
         for callback in self.0.spread(Cause::Cancelled, reason) {
-            context::outside(|| unwind::contain(callback));
+            callback.run();
         }
     }
 

@@ -371,6 +371,8 @@ impl<C: ?Sized> Drop for Node<C> {
         if let Some(alarm) = self.unlink(|more| more.alarm.take()) {
             timer::disarm(alarm);
         }
+        let mut left = std::mem::take(&mut *lock(&self.links));
+        left.dispose();
         let links = self.parents.take().unwrap_or_default();
         for Link { parent, key } in &links {
             drop(parent.unlink(|more| more.children.try_remove(*key)));

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::error::{Cause, TimeoutError};
-use crate::{context, parking, unwind};
+use crate::parking;
 
 use super::CancelToken;
 use super::links::Callback;
@@ -61,13 +61,12 @@ impl CancelToken {
     /// ```
     pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
         self.0.attend();
-        let callback: Callback = Box::new(callback);
-        match self.0.add_callback(callback) {
+        match self.0.add_callback(Callback::new(callback)) {
             Ok(key) => Registration {
                 place: Some((Arc::downgrade(&self.0), key)),
             },
             Err(callback) => {
-                context::outside(|| unwind::contain(callback));
+                callback.run();
                 Registration { place: None }
             }
         }
@@ -90,11 +89,6 @@ impl CancelToken {
     #[must_use = "tells whether the token has fired"]
     pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
         let until = Instant::now().checked_add(duration);
-        // A deadline that nobody watches is watched here.
-        let earliest = match self.0.unwatched_deadline() {
-            Some(deadline) => Some(until.map_or(deadline, |until| until.min(deadline))),
-            None => until,
-        };
         let mut waiting = Waiting::new(self);
         let waker = parking::waker();
         loop {
@@ -104,7 +98,9 @@ impl CancelToken {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return None;
             }
-            parking::park_until(earliest);
+            // A deadline that nobody watches is watched here, for as long as it is one.
+            let own = self.0.unwatched_deadline();
+            parking::park_until(until.into_iter().chain(own).min());
         }
     }
 }
@@ -213,13 +209,9 @@ impl Registration {
         let Some((node, key)) = self.place.take() else {
             return false;
         };
-        match node.upgrade().and_then(|node| node.remove_callback(key)) {
-            Some(callback) => {
-                unwind::dispose(callback);
-                true
-            }
-            None => false,
-        }
+        node.upgrade()
+            .and_then(|node| node.remove_callback(key))
+            .is_some()
     }
 }
 

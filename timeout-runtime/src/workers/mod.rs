@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use crate::event::WorkerName;
 use crate::token::links::Callback;
-use crate::{context, unwind};
 
 pub use abandoned::{Abandoned, abandoned, drain};
 pub(crate) use pool::{Place, Ticket, submit, withdraw};
@@ -36,9 +35,7 @@ impl Job for Callbacks {
 impl Callbacks {
     fn run_all(&self) {
         let callbacks = std::mem::take(&mut *crate::sync::lock(&self.0));
-        for callback in callbacks {
-            context::outside(|| unwind::contain(callback));
-        }
+        callbacks.into_iter().for_each(Callback::run);
     }
 }
 
