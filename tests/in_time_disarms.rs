@@ -236,6 +236,40 @@ fn a_thread_that_waits_for_a_kept_token_sleeps() {
     }
 }
 
+/// Guards against a timer that has taken a call's alarm in hand and rings it after the call has ended in time: many calls end
+/// together, just when all their alarms are due.
+#[test]
+fn a_call_that_ends_just_in_time_is_never_fired_afterwards() {
+    let runtime = support::runtime();
+    for _ in 0..20 {
+        let go = CancelToken::new();
+        let calls: Vec<_> = (0..200)
+            .map(|_| {
+                let go = go.clone();
+                let timeout = limit("in_time_disarms::just", 20);
+                runtime.spawn(async move {
+                    let outcome = timeout.outcome_task(|token| async move {
+                        go.cancelled_owned().await;
+                        Ok::<_, TimeoutError>(token)
+                    });
+                    let token = outcome.await.success()?;
+                    Some((token.cause(), token))
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(19));
+        go.cancel();
+        let ended: Vec<_> = calls
+            .into_iter()
+            .filter_map(|call| support::block_on(call).unwrap())
+            .collect();
+        thread::sleep(Duration::from_millis(5));
+        for (cause, token) in ended {
+            assert_eq!(token.cause(), cause);
+        }
+    }
+}
+
 /// Virtual time jumps over the deadline of a call that has ended: nothing rings.
 #[tokio::test(start_paused = true)]
 async fn virtual_time_does_not_fire_the_token_of_a_finished_call() {
