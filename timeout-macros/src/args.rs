@@ -23,6 +23,9 @@ pub(crate) struct Args {
     pub(crate) grace: Slot<Time>,
     pub(crate) run: Slot<Place>,
     pub(crate) token: Slot<Ident>,
+    pub(crate) upstream: Slot<Vec<TokenStream>>,
+    pub(crate) deadline: Slot<TokenStream>,
+    pub(crate) inherit: Slot<bool>,
     pub(crate) fallback: Slot<TokenStream>,
     pub(crate) max_abandoned: Slot<TokenStream>,
     pub(crate) runtime: Slot<Path>,
@@ -132,7 +135,7 @@ impl Key {
 }
 
 /// Every option there is, in the order in which they are listed to users.
-static KEYS: [Key; 11] = [
+static KEYS: [Key; 14] = [
     Key {
         word: "name",
         takes: "a string",
@@ -190,11 +193,32 @@ static KEYS: [Key; 11] = [
         read: |option, args| option.fill(&mut args.token, values::identifier),
     },
     Key {
+        word: "upstream",
+        takes: "tokens",
+        example: "upstream = [shutdown, request]",
+        near: &["parent", "parents", "linked"],
+        read: |option, args| option.fill(&mut args.upstream, values::list),
+    },
+    Key {
+        word: "deadline",
+        takes: "a `Deadline` or an `Instant`",
+        example: "deadline = request.deadline",
+        near: &["until", "at"],
+        read: |option, args| option.fill(&mut args.deadline, values::expression),
+    },
+    Key {
+        word: "inherit",
+        takes: "`true` or `false`",
+        example: "inherit = false",
+        near: &["detached", "propagate"],
+        read: |option, args| option.fill(&mut args.inherit, values::flag),
+    },
+    Key {
         word: "fallback",
         takes: "a function of `TimeoutError`",
         example: "fallback = |_| 0",
         near: &["default", "on_timeout", "or_else"],
-        read: |option, args| option.fill(&mut args.fallback, values::function),
+        read: |option, args| option.fill(&mut args.fallback, values::expression),
     },
     Key {
         word: "max_abandoned",
@@ -227,6 +251,22 @@ impl Args {
         // The options take all tokens, and report what they do not understand.
         let _: syn::Result<()> = options.parse2(tokens);
         args
+    }
+
+    /// The expressions that are evaluated in front of the operation, as typed.
+    pub(crate) fn expressions(&self) -> TokenStream {
+        [
+            self.ms.typed(),
+            self.secs.typed(),
+            self.limit.typed(),
+            self.grace.typed(),
+            self.upstream.typed(),
+            self.deadline.typed(),
+            self.fallback.typed(),
+            self.max_abandoned.typed(),
+        ]
+        .into_iter()
+        .collect()
     }
 
     /// Reads one option and the comma after it.

@@ -7,6 +7,7 @@ use syn::{Pat, ReceiverKind, Type};
 
 use crate::params::{Kind, Param};
 use crate::plan::Plan;
+use crate::token;
 
 /// All arguments in order, and then the token:
 ///
@@ -69,7 +70,10 @@ impl Bindings<'_> {
                 ty,
             } => {
                 let value = self.argument_value(ident, ty);
-                quote_spanned!(self.here=> #(#conditions)* #(#lints)* #quiet let #mutability #ident = #value;)
+                // What an option has used is not unused.
+                let used = (!token::uses(&self.plan.expressions, ident).is_empty())
+                    .then(|| quote_spanned!(self.here=> #(#conditions)* let _ = &#ident;));
+                quote_spanned!(self.here=> #(#conditions)* #(#lints)* #quiet let #mutability #ident = #value; #used)
             }
             Kind::Pattern { slot, pat, ty } => {
                 let value = self.argument_value(slot, ty);

@@ -167,7 +167,13 @@ impl<'a> Expansion<'a> {
             here,
             ref answer,
         } = *self;
-        let mut options = vec![limit(&plan.limit)];
+        let mut options = Vec::from_iter(plan.limit.as_ref().map(limit));
+        options.extend(
+            plan.deadline
+                .as_ref()
+                .map(|deadline| ask(deadline, "deadline", &deadline.value)),
+        );
+        options.extend(plan.upstream.iter().flat_map(upstream));
         options.extend(
             plan.run
                 .grace()
@@ -185,8 +191,9 @@ impl<'a> Expansion<'a> {
         options.sort_by_key(|(place, _)| *place);
         let options = options.into_iter().map(|(_, option)| option);
         let caller = plan.params.iter().map(|param| self.caller_token(param));
+        let detached = (!plan.inherits).then(|| quote_spanned!(here=> .detached()));
         quote_spanned! {here=>
-            let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+            let __ask = __timeout_p::ask(&__TIMEOUT_POLICY)#detached;
             #(#caller)*
             #(#options)*
         }
@@ -336,6 +343,14 @@ fn limit(limit: &Given<Limit>) -> (usize, TokenStream) {
         Limit::Secs(secs) => ask(limit, "secs", secs),
         Limit::Time(value) => ask(limit, "limit", time(value)),
     }
+}
+
+/// Tokens are taken by reference, each by itself, so that they may be of different types.
+fn upstream(tokens: &Given<Vec<TokenStream>>) -> impl Iterator<Item = (usize, TokenStream)> {
+    tokens.value.iter().map(|token| {
+        let here = Span::mixed_site().located_at(token.span());
+        ask(tokens, "upstream", quote_spanned!(here=> &(#token)))
+    })
 }
 
 /// Adds an option to what is asked for, in its place among the others.

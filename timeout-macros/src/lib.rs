@@ -61,11 +61,14 @@ use crate::plan::{Door, Plan};
 /// | `grace` | as `limit` | none | how long past the signal an answer still counts; callers wait that much longer |
 /// | `run` | `"worker"`, `"inline"`, `"task"` | see below | where the operation runs |
 /// | `token` | identifier | `cancel_token` | the name under which the body finds its token |
+/// | `upstream` | token, or `[a, b]` | none | further tokens that stop this call: `CancelToken`, `Option` of one, slices of them; taken by reference |
+/// | `deadline` | expression of type `Deadline` or `Instant` | none | a deadline besides the limit, such as that of a whole request; the earlier of the two holds |
+/// | `inherit` | `true`, `false` | `true` | whether the deadline and the token of the call around this one bind it |
 /// | `fallback` | function of `TimeoutError` | | gives callers their answer when there is none; makes any return type possible |
 /// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuse to start while so many operations of this function run abandoned |
 /// | `crate` | path, or string that holds one | `::timeout_runtime` | where the runtime is, if it is renamed or re-exported |
 ///
-/// One of `ms`, `secs` and `limit` sets the limit. A literal limit of zero does not compile; an expression that comes out as
+/// One of `ms`, `secs` and `limit` sets the limit; it may be left out where `deadline` is given. A literal limit of zero does not compile; an expression that comes out as
 /// zero means that the call has expired when it begins. Strings are read at compile time: whole numbers, each with one of
 /// the units `ns`, `us`, `ms`, `s`, `m`, `h` and `d`.
 ///

@@ -19,9 +19,16 @@ pub(crate) struct Plan<'a> {
     pub(crate) run: Run,
     /// `None` stands for the path of the function.
     pub(crate) name: Option<TokenStream>,
-    pub(crate) limit: Given<Limit>,
+    /// At least one of the limit and the deadline is given.
+    pub(crate) limit: Option<Given<Limit>>,
+    pub(crate) deadline: Option<Given<TokenStream>>,
+    pub(crate) upstream: Option<Given<Vec<TokenStream>>>,
+    /// Whether the call takes part in the deadline and token of the one around it.
+    pub(crate) inherits: bool,
     pub(crate) max_abandoned: Option<Given<TokenStream>>,
     pub(crate) fallback: Option<Given<TokenStream>>,
+    /// What the options name, they use.
+    pub(crate) expressions: TokenStream,
 }
 
 /// How generated code reaches the runtime, and the body its token. Known even when the rest is wrong.
@@ -117,21 +124,27 @@ impl<'a> Plan<'a> {
         let sig = &item.sig;
         let params = Param::all(sig, &door.token);
         check_signature(sig, errors);
+        let expressions = args.expressions();
+        check_bounded(&args, errors);
         let run = run(&args.run, &args.cancel, args.grace, sig, errors);
         if let Some(run) = run.as_ref().filter(|run| run.moves_away()) {
             check_unsafe(sig, errors);
             check_borrows(&params, run, errors);
         }
-        let limit = limit(args.ms, args.secs, args.limit, args.garbled, errors);
+        let limit = limit(args.ms, args.secs, args.limit, errors);
         let plan = Self {
             item,
             door,
             params,
             run: run?,
             name: args.name.take().map(|name| name.value),
-            limit: limit?,
+            limit,
+            deadline: args.deadline.take(),
+            upstream: args.upstream.take(),
+            inherits: args.inherit.given().is_none_or(|inherit| inherit.value),
             max_abandoned: args.max_abandoned.take(),
             fallback: args.fallback.take(),
+            expressions,
         };
         errors.is_empty().then_some(plan)
     }
@@ -225,20 +238,27 @@ fn run(
     (!refused).then_some(run)
 }
 
-/// The one option that sets the limit; `None` after a mistake.
+/// A call that could take for ever needs no attribute.
+fn check_bounded(args: &Args, errors: &mut Errors) {
+    let unbounded = args.ms.is_absent()
+        && args.secs.is_absent()
+        && args.limit.is_absent()
+        && args.deadline.is_absent();
+    if unbounded && !args.garbled {
+        errors.push(syn::Error::new(
+            Span::call_site(),
+            "one of `ms`, `secs`, `limit`, `deadline` is missing",
+        ));
+    }
+}
+
+/// The one option that sets the limit.
 fn limit(
     ms: Slot<TokenStream>,
     secs: Slot<TokenStream>,
     time: Slot<Time>,
-    garbled: bool,
     errors: &mut Errors,
 ) -> Option<Given<Limit>> {
-    if ms.is_absent() && secs.is_absent() && time.is_absent() && !garbled {
-        errors.push(syn::Error::new(
-            Span::call_site(),
-            "one of `ms`, `secs`, `limit` is missing",
-        ));
-    }
     let given = [
         ms.take().map(|ms| ms.map(Limit::Ms)),
         secs.take().map(|secs| secs.map(Limit::Secs)),

@@ -150,8 +150,20 @@ pub(crate) fn identifier(expr: &Expr, key: &Key) -> syn::Result<Ident> {
     }
 }
 
+/// Any expression that is not a literal, or several between brackets.
+pub(crate) fn list(expr: &Expr, key: &Key) -> syn::Result<Vec<TokenStream>> {
+    match visible(expr) {
+        Expr::Array(array) => array
+            .elems
+            .iter()
+            .map(|expr| expression(expr, key))
+            .collect(),
+        expr => Ok(vec![expression(expr, key)?]),
+    }
+}
+
 /// Any expression that is not a literal.
-pub(crate) fn function(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
+pub(crate) fn expression(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
     match kind(expr) {
         Kind::Other => Ok(expr.to_token_stream()),
         _ => Err(key.refuse(expr)),

@@ -41,10 +41,11 @@ impl Clock {
     /// `tick` of this clock as `other` has it. Crossing over carries the time that is left.
     pub(crate) fn cross(self, other: Self, tick: Tick) -> Tick {
         if self == other || tick.is_never() {
-            tick
-        } else {
-            let left = tick.since(self.now());
-            other.now().plus(left)
+            return tick;
+        }
+        match tick.since(self.now()) {
+            Duration::ZERO => Tick::PAST,
+            left => other.now().plus(left),
         }
     }
 

@@ -34,10 +34,71 @@ pub fn ask(policy: &'static Policy) -> Ask {
 }
 
 impl Ask {
+    /// Links further tokens that stop the call.
+    pub fn upstream<T: Upstream + ?Sized>(mut self, tokens: &T) -> Self {
+        tokens.each(&mut |token| self.upstream.push(token.0.clone()));
+        self
+    }
+
     /// Links the caller's own token, the parameter that bears the token's name. The form says what the body gets in its place.
     pub fn caller_token<T: CallerToken>(mut self, token: &T) -> (Self, T::Form) {
         self.upstream.push(token.token().0.clone());
         (self, T::FORM)
+    }
+}
+
+/// Tokens that stop a call.
+#[diagnostic::on_unimplemented(
+    message = "`upstream` takes tokens, and `{Self}` is none",
+    label = "this must be a `CancelToken`, an `Option` of one, or a slice of them"
+)]
+pub trait Upstream {
+    /// Hands each token to `take`.
+    fn each(&self, take: &mut dyn FnMut(&CancelToken));
+}
+
+impl Upstream for CancelToken {
+    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
+        take(self);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Upstream> Upstream for Option<T> {
+    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
+        if let Some(token) = self {
+            token.each(take);
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Upstream> Upstream for [T] {
+    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
+        for token in self {
+            token.each(take);
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Upstream, const N: usize> Upstream for [T; N] {
+    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
+        self.as_slice().each(take);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Upstream> Upstream for Vec<T> {
+    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
+        self.as_slice().each(take);
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Upstream + ?Sized> Upstream for &T {
+    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
+        T::each(self, take);
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Tick(u64);
 
 impl Tick {
     pub(crate) const NEVER: Self = Self(u64::MAX);
+    /// Before every reading of any clock.
+    pub(crate) const PAST: Self = Self(0);
 
     pub(crate) fn of(instant: Instant) -> Self {
         let anchor = *ANCHOR;
@@ -27,10 +29,12 @@ impl Tick {
         if self.is_never() {
             return None;
         }
-        match self.0.checked_sub(MIDDLE) {
-            Some(after) => ANCHOR.checked_add(Duration::from_nanos(after)),
-            None => ANCHOR.checked_sub(Duration::from_nanos(MIDDLE - self.0)),
+        if let Some(after) = self.0.checked_sub(MIDDLE) {
+            return ANCHOR.checked_add(Duration::from_nanos(after));
         }
+        // What no instant can say is long past all the same.
+        let before = Duration::from_nanos(MIDDLE - self.0);
+        Some(ANCHOR.checked_sub(before).unwrap_or(*ANCHOR))
     }
 
     pub(crate) const fn is_never(self) -> bool {
@@ -85,5 +89,6 @@ mod tests {
         assert!(now.plus(Duration::from_secs(600 * 365 * 86_400)).is_never());
         assert!(Tick::NEVER.plus(Duration::from_secs(1)).is_never());
         assert!(Tick::NEVER.instant().is_none());
+        assert!(Tick::PAST.instant().unwrap() <= Instant::now());
     }
 }

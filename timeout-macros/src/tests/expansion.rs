@@ -47,6 +47,7 @@ expansions! {
     fallback
     async_fallback
     options_in_order
+    upstream_and_deadline
     receiver_on_worker
     receiver_inline
     patterns

@@ -4,7 +4,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::expand;
 
-const WORDS: &str = "expected one of `name`, `ms`, `secs`, `limit`, `cancel`, `grace`, `run`, `token`, `fallback`, \
+const WORDS: &str = "expected one of `name`, `ms`, `secs`, `limit`, `cancel`, `grace`, `run`, `token`, `upstream`, `deadline`, `inherit`, `fallback`, \
                      `max_abandoned`, `crate`";
 
 /// The texts of the `compile_error!`s in `tokens`.
@@ -175,14 +175,43 @@ fn a_duration_is_well_formed() {
 
 #[test]
 fn one_option_sets_the_limit() {
-    check_args("", &["one of `ms`, `secs`, `limit` is missing"]);
-    check_args("name = \"w\"", &["one of `ms`, `secs`, `limit` is missing"]);
+    check_args("", &["one of `ms`, `secs`, `limit`, `deadline` is missing"]);
+    check_args(
+        "name = \"w\"",
+        &["one of `ms`, `secs`, `limit`, `deadline` is missing"],
+    );
     check_args(
         "limit = \"5s\", ms = 5, secs = 5",
         &[
             "`limit` and `ms` both set the limit; drop one of them",
             "`limit` and `secs` both set the limit; drop one of them",
         ],
+    );
+}
+
+#[test]
+fn a_deadline_can_stand_for_the_limit() {
+    check_args("deadline = until", &[]);
+    check_args("deadline = until, ms = 5", &[]);
+}
+
+#[test]
+fn tokens_and_deadlines_are_expressions() {
+    check_args(
+        "ms = 5, upstream = \"a\"",
+        &["`upstream` takes tokens, as in `upstream = [shutdown, request]`"],
+    );
+    check_args(
+        "ms = 5, upstream = [a, 5]",
+        &["`upstream` takes tokens, as in `upstream = [shutdown, request]`"],
+    );
+    check_args(
+        "deadline = \"5s\"",
+        &["`deadline` takes a `Deadline` or an `Instant`, as in `deadline = request.deadline`"],
+    );
+    check_args(
+        "ms = 5, inherit = 0",
+        &["`inherit` takes `true` or `false`, as in `inherit = false`"],
     );
 }
 

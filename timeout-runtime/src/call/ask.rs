@@ -54,6 +54,18 @@ impl Ask {
         self
     }
 
+    /// A deadline besides the limit.
+    pub fn deadline(mut self, deadline: impl Into<Deadline>) -> Self {
+        self.deadline = self.deadline.min(deadline.into());
+        self
+    }
+
+    /// Takes no part in the call around this one.
+    pub fn detached(mut self) -> Self {
+        self.inherit = false;
+        self
+    }
+
     /// How many abandoned operations of this name are too many to start another.
     pub fn max_abandoned(mut self, most: usize) -> Self {
         self.max_abandoned = Some(most);

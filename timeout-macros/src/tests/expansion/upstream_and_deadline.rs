@@ -1,0 +1,37 @@
+#[timeout(deadline = request.deadline, upstream = [shutdown, self.token()], inherit = false)]
+fn ship(self: Arc<Self>, request: Request, shutdown: Option<CancelToken>) -> Option<u32> {
+    self.send(1)
+}
+// becomes
+
+fn ship(
+    self: Arc<Self>,
+    request: Request,
+    shutdown: Option<CancelToken>,
+) -> Option<u32> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
+        __timeout_p::concat!(__timeout_p::module_path!(), "::", "ship"),
+    );
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY).detached();
+    let __ask = __ask.deadline(request.deadline);
+    let __ask = __ask.upstream(&(shutdown));
+    let __ask = __ask.upstream(&(self.token()));
+    __timeout_p::sync_worker::<
+        Option<u32>,
+        _,
+        _,
+    >(
+        __ask,
+        move |(): ()| -> Option<u32> {
+            __timeout_p::owned_ref(&self);
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let request = __timeout_p::owned(request);
+            let _ = &request;
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let shutdown = __timeout_p::owned(shutdown);
+            let _ = &shutdown;
+            ({ self.send(1) })
+        },
+    )
+}
