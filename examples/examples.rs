@@ -116,6 +116,20 @@ fn inventory_times_out_and_stops() {
 }
 
 #[test]
+fn every_call_status_names_its_cause() {
+    let Printed { stdout, code, .. } = run_plain("call_status");
+    assert_eq!(
+        stdout,
+        "stock: TimedOut, work: stopped by cancellation\n\
+         stock: UpstreamCancelled, work: stopped by cancellation\n\
+         price: Ok, work: completed\n\
+         stock: DeadlineExceeded, work: stopped by cancellation\n\
+         ship: NotStarted, work: not started\n"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn abandoned_work_is_reported_late() {
     let Printed { stdout, code, .. } = run_plain("abandoned");
     assert_eq!(
