@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use support::{ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, runtime, until_fired};
+use support::{ASYNC, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, limit, runtime, until_fired};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
 };
@@ -19,7 +19,7 @@ const LONG: u64 = 60_000;
 
 #[track_caller]
 fn times_out(way: Way, name: &'static str) {
-    let outcome = way.run(&limit(name, 20), |token| until_fired(&token));
+    let outcome = way.run(&limit(name, SHORT), |token| until_fired(&token));
     assert!(
         matches!(outcome, Outcome::TimedOut(_)),
         "{way:?}: {outcome:?}"
@@ -31,7 +31,7 @@ fn a_callback_that_panics_keeps_no_other_from_running() {
     for way in EVERY_WAY {
         let (first, last) = (Gate::new(), Gate::new());
         let (one, two) = (first.clone(), last.clone());
-        let outcome = way.run(&limit("callbacks::panics", 20), move |token| {
+        let outcome = way.run(&limit("callbacks::panics", SHORT), move |token| {
             token.on_cancel(move || one.open()).forget();
             token.on_cancel(|| panic!("no call back")).forget();
             token.on_cancel(move || two.open()).forget();
@@ -51,7 +51,7 @@ fn a_callback_that_blocks_holds_up_neither_its_call_nor_others() {
     for way in EVERY_WAY {
         let (entered, leave) = (Gate::new(), Gate::new());
         let (is_in, held) = (entered.clone(), leave.clone());
-        let outcome = way.run(&limit("callbacks::blocks", 20), move |token| {
+        let outcome = way.run(&limit("callbacks::blocks", SHORT), move |token| {
             token
                 .on_cancel(move || {
                     is_in.open();
@@ -79,7 +79,7 @@ fn a_callback_may_use_its_token_and_make_calls() {
         let (sender, done) = mpsc::channel();
         let registration = Arc::<Mutex<Option<Registration>>>::default();
         let own = registration.clone();
-        let outcome = way.run(&limit("callbacks::re_enters", 50), move |token| {
+        let outcome = way.run(&limit("callbacks::re_enters", SHORT), move |token| {
             let inside = token.clone();
             let held = own.clone();
             *own.lock().unwrap() = Some(token.on_cancel(move || {
@@ -181,7 +181,7 @@ type Call = Pin<Box<dyn Future<Output = Outcome<(), TimeoutError>> + Send>>;
 
 /// A call that is never ready, polled once with `waker`.
 fn polled(way: Way, name: &'static str, waker: &Waker) -> Call {
-    let mut call = way.start(&limit(name, 50), |token| async move {
+    let mut call = way.start(&limit(name, SHORT), |token| async move {
         token.cancelled().await;
         token.check()
     });
@@ -270,7 +270,7 @@ fn a_waker_that_blocks_holds_up_no_other_call() {
             for other in [Way::SyncWorker, Way::SyncInline] {
                 times_out(other, "wakers::beside_a_block");
             }
-            let call = Way::AsyncInline.start(&limit("wakers::beside_a_block", 20), |_| {
+            let call = Way::AsyncInline.start(&limit("wakers::beside_a_block", SHORT), |_| {
                 pending::<Result<(), TimeoutError>>()
             });
             sender.send(block_on(call)).unwrap();

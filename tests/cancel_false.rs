@@ -5,7 +5,7 @@ mod support;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, SOON, Way, in_runtime, limit, record, until_fired};
+use support::{APART, EVERY_WAY, Gate, SHORT, SOON, Way, in_runtime, limit, record, until_fired};
 use timeout_runtime::{
     CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError, timeout,
 };
@@ -30,7 +30,7 @@ fn the_token_does_not_fire_at_the_limit_and_calls_inside_are_not_bound_by_it() {
             let recorder = record("cancel_false::runs_on");
             let (gate, (sender, found)) = (Gate::new(), mpsc::channel());
             let held = gate.clone();
-            let outcome = way.run(&uncancelled("cancel_false::runs_on", 20), move |token| {
+            let outcome = way.run(&uncancelled("cancel_false::runs_on", SHORT), move |token| {
                 held.wait();
                 let nested = inner_way.run(&limit("cancel_false::inside", LONG), |token| {
                     token.check().map(|()| 7)
@@ -68,8 +68,8 @@ fn the_token_does_not_fire_at_the_limit_and_calls_inside_are_not_bound_by_it() {
 
 #[test]
 fn the_token_does_not_fire_on_the_callers_thread_either() {
-    let outcome = Way::SyncInline.run(&uncancelled("cancel_false::inline", 20), |token| {
-        std::thread::sleep(Duration::from_millis(25));
+    let outcome = Way::SyncInline.run(&uncancelled("cancel_false::inline", SHORT), |token| {
+        std::thread::sleep(Duration::from_millis(SHORT + 5));
         assert_eq!(token.cause(), None);
         Ok::<_, TimeoutError>(7)
     });
@@ -97,7 +97,7 @@ fn somebody_who_holds_the_token_still_cancels_it() {
 fn an_inherited_deadline_still_reaches_the_token() {
     for way in EVERY_WAY {
         let (sender, inside) = mpsc::channel();
-        let outer = limit("cancel_false::outer", 50);
+        let outer = limit("cancel_false::outer", SHORT);
         let outcome = Way::SyncWorker.run(&outer, move |_| {
             let inner = uncancelled("cancel_false::inner", LONG);
             let outcome = way.run(&inner, move |inner| {

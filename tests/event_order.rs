@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, SOON, Way, limit, poll_once, record, until_fired,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, SHORT, SOON, Way, limit, poll_once, record, until_fired,
 };
 use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError};
 
@@ -27,7 +27,7 @@ fn the_verdict_event_is_delivered_before_the_call_returns() {
         for (ms, op, verdict) in [
             (LONG, succeeds, EventKind::Succeeded),
             (LONG, cancels, EventKind::Cancelled),
-            (20, heeds, EventKind::TimedOut),
+            (SHORT, heeds, EventKind::TimedOut),
         ] {
             let recorder = record("event_order::first");
             let _ = way.run(&limit("event_order::first", ms), op);
@@ -74,7 +74,7 @@ impl Seen {
 #[test]
 fn the_token_has_fired_before_the_verdict_event() {
     for way in EVERY_WAY {
-        let (timeout, sender, seen) = with_token_seen(limit("event_order::fired", 20));
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::fired", SHORT));
         let _ = way.run(&timeout, move |token| {
             sender.send(token.clone()).unwrap();
             until_fired(&token)
@@ -89,13 +89,13 @@ fn the_token_of_an_operation_that_ignores_it_has_fired_before_the_verdict_event(
     for way in EVERY_WAY {
         let gate = Gate::new();
         let held = gate.clone();
-        let (timeout, sender, seen) = with_token_seen(limit("event_order::ignored", 20));
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::ignored", SHORT));
         let _ = way.run(&timeout, move |token| {
             sender.send(token).unwrap();
             if way.abandons() {
                 held.wait();
             } else {
-                std::thread::sleep(Duration::from_millis(25));
+                std::thread::sleep(Duration::from_millis(SHORT + 5));
             }
             Ok::<_, TimeoutError>(7)
         });
@@ -131,7 +131,7 @@ fn an_operation_that_ends_after_the_return_is_reported_then() {
         let recorder = record("event_order::after");
         let gate = Gate::new();
         let held = gate.clone();
-        let _ = way.run(&limit("event_order::after", 20), move |_| {
+        let _ = way.run(&limit("event_order::after", SHORT), move |_| {
             held.wait();
             Ok::<_, TimeoutError>(7)
         });
@@ -146,7 +146,11 @@ fn an_operation_that_ends_after_the_return_is_reported_then() {
         assert_eq!(events[0].call, events[1].call, "{way:?}");
         assert!(events[0].elapsed <= events[1].elapsed, "{way:?}");
         assert!(events[0].timestamp <= events[1].timestamp, "{way:?}");
-        assert_eq!(events[1].limit, Some(Duration::from_millis(20)), "{way:?}");
+        assert_eq!(
+            events[1].limit,
+            Some(Duration::from_millis(SHORT)),
+            "{way:?}"
+        );
         let on_worker = way != Way::AsyncTask;
         assert_eq!(events[1].worker.is_some(), on_worker, "{way:?}");
     }
@@ -162,7 +166,7 @@ fn an_operation_that_ends_during_the_verdict_event_is_reported_after_it() {
             Drops::default(),
         );
         let (sink, finish, dropped) = (told.clone(), gate.clone(), drops.clone());
-        let timeout = limit("event_order::during", 20).with_listener(move |event| {
+        let timeout = limit("event_order::during", SHORT).with_listener(move |event| {
             if event.kind.is_verdict() {
                 finish.open();
                 support::eventually("the value is dropped", || dropped.count() == 1);
@@ -192,7 +196,7 @@ fn an_operation_that_ends_during_the_verdict_event_is_reported_after_it() {
 fn a_late_end_in_place_is_reported_after_the_verdict_and_before_the_return() {
     for way in [Way::SyncInline, Way::AsyncInline] {
         let recorder = record("event_order::in_place");
-        let _ = way.run(&limit("event_order::in_place", 20), |token| {
+        let _ = way.run(&limit("event_order::in_place", SHORT), |token| {
             until_fired(&token)
         });
         let told = recorder.kinds();

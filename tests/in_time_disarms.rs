@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{ASYNC, EVERY_WAY, Gate, Way, limit, poll_once, until_fired};
+use support::{ASYNC, EVERY_WAY, Gate, SHORT, Way, limit, poll_once, until_fired};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
 };
@@ -164,7 +164,7 @@ fn after_the_other_endings_a_token_stays_fired() {
     for way in EVERY_WAY {
         for cancels in [false, true] {
             let (sender, kept) = mpsc::channel();
-            let outcome = way.run(&limit("in_time_disarms::fired", 100), move |token| {
+            let outcome = way.run(&limit("in_time_disarms::fired", SHORT), move |token| {
                 let child = token.child();
                 if cancels {
                     token.cancel();
@@ -213,14 +213,14 @@ fn a_thread_that_waits_for_a_kept_token_sleeps() {
 
     for way in EVERY_WAY {
         let (sender, waiter) = mpsc::channel();
-        let outcome = way.run(&limit("in_time_disarms::waiter", 100), move |token| {
+        let outcome = way.run(&limit("in_time_disarms::waiter", SHORT), move |token| {
             let is_waiting = Gate::new();
             let waiting = is_waiting.clone();
             let thread = thread::spawn(move || {
                 waiting.open();
                 let before = ran();
                 let cause = token.wait_timeout(Duration::from_millis(600));
-                (cause, ran() - before)
+                (cause, ran().saturating_sub(before))
             });
             is_waiting.wait();
             sender.send(thread).unwrap();

@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, Way, limit, poll_once, record, runtime, until_fired, until_past,
+    APART, EVERY_WAY, Gate, SHORT, Way, limit, poll_once, record, runtime, until_fired, until_past,
 };
 use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutError};
 
@@ -34,13 +34,13 @@ fn an_answer_in_time_is_a_success_every_way() {
 #[test]
 fn an_operation_that_heeds_its_token_is_timed_out_every_way() {
     for way in EVERY_WAY {
-        let outcome = way.run(&limit("one_verdict::heeds", 20), |token| {
+        let outcome = way.run(&limit("one_verdict::heeds", SHORT), |token| {
             until_fired(&token)
         });
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
         };
-        assert!(error.elapsed() >= Duration::from_millis(20), "{way:?}");
+        assert!(error.elapsed() >= Duration::from_millis(SHORT), "{way:?}");
     }
 }
 
@@ -49,14 +49,14 @@ fn an_operation_that_ignores_its_token_is_timed_out_where_the_caller_is_free() {
     for way in APART {
         let gate = Gate::new();
         let held = gate.clone();
-        let outcome = way.run(&limit("one_verdict::ignores", 20), move |_| {
+        let outcome = way.run(&limit("one_verdict::ignores", SHORT), move |_| {
             held.wait();
             Ok::<_, TimeoutError>(7)
         });
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
         };
-        assert!(error.elapsed() >= Duration::from_millis(20), "{way:?}");
+        assert!(error.elapsed() >= Duration::from_millis(SHORT), "{way:?}");
         gate.open();
     }
 }
@@ -68,7 +68,7 @@ fn a_late_success_is_abandoned_every_way() {
         let recorder = record("one_verdict::late");
         let returned = Gate::new();
         let after = way.abandons().then(|| returned.clone());
-        let outcome = way.run(&limit("one_verdict::late", 20), move |token| {
+        let outcome = way.run(&limit("one_verdict::late", SHORT), move |token| {
             until_past(&token);
             if let Some(after) = after {
                 after.wait();
@@ -92,7 +92,7 @@ fn a_late_success_is_abandoned_every_way() {
 fn a_success_within_the_grace_counts_every_way() {
     let recorder = record("one_verdict::grace");
     for way in EVERY_WAY {
-        let timeout = limit("one_verdict::grace", 20).with_grace(GRACE);
+        let timeout = limit("one_verdict::grace", SHORT).with_grace(GRACE);
         let outcome = way.run(&timeout, |token| {
             until_past(&token);
             Ok::<_, TimeoutError>(7)
@@ -104,7 +104,7 @@ fn a_success_within_the_grace_counts_every_way() {
     }
     for event in recorder.events() {
         assert_eq!(event.kind, EventKind::Succeeded);
-        assert!(event.elapsed > Duration::from_millis(20), "{event}");
+        assert!(event.elapsed > Duration::from_millis(SHORT), "{event}");
     }
 }
 
@@ -112,7 +112,8 @@ fn a_success_within_the_grace_counts_every_way() {
 fn a_success_after_the_grace_is_abandoned_every_way() {
     for way in EVERY_WAY {
         let recorder = record("one_verdict::after_grace");
-        let timeout = limit("one_verdict::after_grace", 20).with_grace(Duration::from_millis(20));
+        let timeout =
+            limit("one_verdict::after_grace", SHORT).with_grace(Duration::from_millis(20));
         let returned = Gate::new();
         let after = way.abandons().then(|| returned.clone());
         let outcome = way.run(&timeout, move |token| {
@@ -126,7 +127,10 @@ fn a_success_after_the_grace_is_abandoned_every_way() {
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
         };
-        assert!(error.elapsed() >= Duration::from_millis(40), "{way:?}");
+        assert!(
+            error.elapsed() >= Duration::from_millis(SHORT + 20),
+            "{way:?}"
+        );
         returned.open();
         let told = recorder.wait_for(2);
         assert_eq!(told[1], EventKind::AbandonedWorkerSucceeded, "{way:?}");
@@ -167,7 +171,7 @@ async fn an_async_inline_answer_that_is_found_after_the_deadline_is_late() {
     let recorder = record("one_verdict::found_late");
     let ready = Gate::new();
     let asked = ready.clone();
-    let mut call = Way::AsyncInline.start(&limit("one_verdict::found_late", 20), |_| {
+    let mut call = Way::AsyncInline.start(&limit("one_verdict::found_late", SHORT), |_| {
         std::future::poll_fn(move |_| {
             if asked.is_open() {
                 Poll::Ready(Ok::<_, TimeoutError>(7))
@@ -178,7 +182,7 @@ async fn an_async_inline_answer_that_is_found_after_the_deadline_is_late() {
     });
     assert!(poll_once(&mut call, &Gate::new()).is_pending());
     ready.open();
-    tokio::time::advance(Duration::from_millis(25)).await;
+    tokio::time::advance(Duration::from_millis(SHORT + 5)).await;
     let ending = poll_once(&mut call, &Gate::new());
     assert!(
         matches!(ending, Poll::Ready(Outcome::TimedOut(_))),

@@ -9,7 +9,7 @@ mod support;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, record};
+use support::{APART, EVERY_WAY, Gate, SHORT, SOON, Way, limit, record};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError};
 
@@ -21,7 +21,7 @@ static TURN: Mutex<()> = Mutex::new(());
 fn abandon(way: Way, name: &'static str) -> Gate {
     let gate = Gate::new();
     let held = gate.clone();
-    let outcome = way.run(&limit(name, 20), move |_| {
+    let outcome = way.run(&limit(name, SHORT), move |_| {
         held.wait();
         Ok::<_, TimeoutError>(7)
     });
@@ -67,7 +67,7 @@ fn abandoned_operations_are_listed_until_they_have_ended() {
 fn nothing_in_place_is_ever_left_behind() {
     let _turn = TURN.lock();
     for way in [Way::SyncInline, Way::AsyncInline] {
-        let outcome = way.run(&limit("pool_leftovers::in_place", 20), |token| {
+        let outcome = way.run(&limit("pool_leftovers::in_place", SHORT), |token| {
             support::until_fired(&token)
         });
         assert!(
@@ -130,7 +130,7 @@ fn a_destructor_that_panics_in_what_a_call_keeps_kills_no_worker() {
         for in_token in [true, false] {
             let (gate, ended) = (Gate::new(), Gate::new());
             let (held, ends) = (gate.clone(), ended.clone());
-            let mut timeout = limit("pool_leftovers::keeps", 20).cancel_on_timeout(false);
+            let mut timeout = limit("pool_leftovers::keeps", SHORT).cancel_on_timeout(false);
             let recorder = record("pool_leftovers::keeps");
             let kept = (!in_token).then(|| Malicious);
             if let Some(kept) = kept {

@@ -1,8 +1,37 @@
 //! One body as five annotated functions, one for each way to run.
 
-/// A module `$name` whose `call(way, ..)` calls the function that runs that way.
+/// A module `$name` whose `call(way, ..)` calls the function that runs that way. With a second body for the async functions, its
+/// `start(way, ..)` gives the call of an async way, not polled yet.
 macro_rules! annotated {
+    (
+        mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $answer:ty,
+        $body:block, async $async_body:block
+    ) => {
+        annotated! {
+            @mod $name, [$($option)*], ($($arg: $type),*) -> $answer, $body, $async_body,
+
+            pub(super) fn start(
+                way: support::Way,
+                $($arg: $type),*
+            ) -> std::pin::Pin<Box<dyn Future<Output = $answer> + Send>> {
+                use support::Way;
+
+                match way {
+                    Way::AsyncInline => Box::pin(async_inline($($arg),*)),
+                    Way::AsyncTask => Box::pin(async_task($($arg),*)),
+                    Way::AsyncWorker => Box::pin(async_worker($($arg),*)),
+                    Way::SyncWorker | Way::SyncInline => panic!("{way:?} gives no future"),
+                }
+            }
+        }
+    };
     (mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $answer:ty $body:block) => {
+        annotated! { @mod $name, [$($option)*], ($($arg: $type),*) -> $answer, $body, $body, }
+    };
+    (
+        @mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $answer:ty,
+        $body:block, $async_body:block, $($more:tt)*
+    ) => {
         mod $name {
             use super::*;
 
@@ -13,13 +42,13 @@ macro_rules! annotated {
             fn sync_inline($($arg: $type),*) -> $answer $body
 
             #[timeout_runtime::timeout($($option)*, run = "inline")]
-            async fn async_inline($($arg: $type),*) -> $answer $body
+            async fn async_inline($($arg: $type),*) -> $answer $async_body
 
             #[timeout_runtime::timeout($($option)*, run = "task")]
-            async fn async_task($($arg: $type),*) -> $answer $body
+            async fn async_task($($arg: $type),*) -> $answer $async_body
 
             #[timeout_runtime::timeout($($option)*, run = "worker")]
-            async fn async_worker($($arg: $type),*) -> $answer $body
+            async fn async_worker($($arg: $type),*) -> $answer $async_body
 
             pub(super) fn call(way: support::Way, $($arg: $type),*) -> $answer {
                 use support::{Way, in_runtime};
@@ -32,6 +61,8 @@ macro_rules! annotated {
                     Way::AsyncWorker => in_runtime(async_worker($($arg),*)),
                 }
             }
+
+            $($more)*
         }
     };
 }

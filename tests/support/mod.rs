@@ -17,6 +17,9 @@ use tokio::runtime::Runtime;
 /// So long a test waits for what must come, before it fails.
 pub const SOON: Duration = Duration::from_secs(20);
 
+/// A limit in milliseconds that is to pass: long enough for an operation to start on a busy machine.
+pub const SHORT: u64 = 100;
+
 /// A door that is shut until somebody opens it.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);

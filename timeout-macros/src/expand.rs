@@ -13,6 +13,7 @@ use crate::bindings;
 use crate::item::Item;
 use crate::params::{Kind, Param};
 use crate::plan::{Door, Limit, Plan, Run};
+use crate::shape::Shape;
 use crate::types;
 use crate::values::Time;
 
@@ -119,14 +120,11 @@ impl<'a> Expansion<'a> {
         let here = here(&plan.item.sig);
         let nothing = || quote_spanned!(here=> ());
         let answer = plan
-            .output()
+            .shape
+            .answer()
             .map(types::inferred)
             .map_or_else(nothing, ToTokens::into_token_stream);
         Self { plan, here, answer }
-    }
-
-    fn is_async(&self) -> bool {
-        self.plan.item.sig.asyncness.is_some()
     }
 
     /// What all calls of the function share.
@@ -223,6 +221,13 @@ impl<'a> Expansion<'a> {
     /// __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__ask, OPERATION)
     /// ```
     ///
+    /// For a function that returns a future, the operation makes it at the call, and callers get it with the call around it, in a
+    /// box if theirs is in one:
+    ///
+    /// ```text
+    /// __timeout_p::Box::pin(__timeout_p::made_inline::<Result<usize, TimeoutError>, _, _, _>(__ask, OPERATION))
+    /// ```
+    ///
     /// With `fallback`, nothing is asked of the return type, and what it would have answered is handed over:
     ///
     /// ```text
@@ -236,23 +241,37 @@ impl<'a> Expansion<'a> {
             Run::SyncInline(_) => "sync_inline",
             Run::AsyncTask(_) => "async_task",
             Run::AsyncWorker(_) => "async_worker",
+            Run::MadeInline(_) => "made_inline",
         };
-        let parameter = self.parameter();
-        let operation = self.operation();
-        let future = self.is_async().then(|| quote_spanned!(*here=> , _));
-        let wait = self.is_async().then(|| quote_spanned!(*here=> .await));
-        let result = (!self.is_async()).then(|| quote_spanned!(*here=> -> #answer));
+        let (parameter, operation) = (self.parameter(), self.operation());
+        let another = quote_spanned!(*here=> , _);
+        let (result, future) = match plan.shape {
+            Shape::Sync(_) => (Some(answer.clone()), None),
+            Shape::Async(_) => (None, Some(another)),
+            Shape::Future(future) => (
+                Some(types::inferred(future.whole).into_token_stream()),
+                Some(another),
+            ),
+        };
+        let result = result.map(|ty| quote_spanned!(*here=> -> #ty));
         let operation = quote_spanned!(*here=> move |#parameter| #result #operation);
-        if plan.fallback.is_some() {
+        let call = if plan.fallback.is_some() {
             let entry = format_ident!("{entry}_or", span = *here);
             quote_spanned! {*here=>
                 __timeout_p::#entry::<#answer, _, _ #future, _>(
                     __ask, __fallback, #operation, |__answer| __timeout_p::Answer(__answer).ending(),
-                )#wait
+                )
             }
         } else {
             let entry = Ident::new(entry, *here);
-            quote_spanned!(*here=> __timeout_p::#entry::<#answer, _, _ #future>(__ask, #operation)#wait)
+            quote_spanned!(*here=> __timeout_p::#entry::<#answer, _, _ #future>(__ask, #operation))
+        };
+        match plan.shape {
+            Shape::Async(_) => quote_spanned!(*here=> #call.await),
+            Shape::Future(future) if future.boxed => {
+                quote_spanned!(*here=> __timeout_p::Box::pin(#call))
+            }
+            Shape::Sync(_) | Shape::Future(_) => call,
         }
     }
 
@@ -287,7 +306,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// The body with what it needs, as the runtime calls it. For a sync function:
+    /// The body with what it needs, as the runtime calls it. For a `fn`:
     ///
     /// ```text
     /// { BINDINGS ({ BODY }) }
@@ -314,7 +333,7 @@ impl<'a> Expansion<'a> {
         let Self { plan, here, answer } = self;
         let bindings = bindings::all(plan, *here);
         let block = &plan.item.body.block;
-        if self.is_async() {
+        if let Shape::Async(_) = plan.shape {
             quote_spanned! {*here=>
                 async move {
                     if false { return __timeout_p::never_run::<#answer>(); }

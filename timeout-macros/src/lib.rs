@@ -11,6 +11,7 @@ mod expand;
 mod item;
 mod params;
 mod plan;
+mod shape;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -84,11 +85,17 @@ use crate::plan::{Door, Plan};
 /// | `async fn` | `"inline"` (default) | polled in place, and dropped at the limit | yes |
 /// | `async fn` | `"task"` (default with `cancel = false`) | as a Tokio task | no |
 /// | `async fn` | `"worker"` | polled on a pooled thread; its future need not be `Send` | no |
+/// | `fn` that returns a future | `"inline"` (default) | polled in place, and dropped at the limit | yes |
 ///
 /// Where it may not borrow, its arguments and its answer must be `Send + 'static`: take `String` for `&str`, `Arc<T>` for
 /// `&T`, `self: Arc<Self>` for `&self`. `cancel = false` goes with neither `run = "inline"` nor `grace`.
 ///
 /// The clock of a `fn` starts when it is called, that of an `async fn` when its future is first polled.
+///
+/// A `fn` returns a future if its return type is spelled `impl Future<Output = R> + …` or `Pin<Box<dyn Future<Output = R> + …>>`, which
+/// is what `#[async_trait]` makes of methods: put `#[timeout]` on those. Its body and the expressions of the attribute run at the call,
+/// outside the limit. Its token is there from then on, and fires at the latest when the future is dropped; the limit, the tokens and
+/// the calls above begin to count when the future is first polled.
 ///
 /// # The token
 ///
@@ -126,8 +133,8 @@ use crate::plan::{Door, Plan};
 ///
 /// # Functions
 ///
-/// Free and associated functions, methods with any receiver and methods of trait implementations, sync and `async`,
-/// generic or not, with any patterns and attributes on their arguments. Where an argument is a pattern, rustdoc shows a
+/// Free and associated functions, methods with any receiver and methods of trait implementations, sync, `async` or returning a
+/// future, generic or not, with any patterns and attributes on their arguments. Where an argument is a pattern, rustdoc shows a
 /// generated name. Arguments drop when the operation ends, in the order of a plain function.
 ///
 /// Not `const fn`, `extern fn`, variadic functions, methods without a body, functions that never return, and `unsafe fn`

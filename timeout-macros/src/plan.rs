@@ -2,12 +2,13 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
-use syn::{ReturnType, Safety, Signature, Type};
+use syn::{Safety, Signature, Type};
 
 use crate::args::{Args, Given, Slot};
 use crate::errors::Errors;
 use crate::item::Item;
 use crate::params::Param;
+use crate::shape::Shape;
 use crate::types;
 use crate::values::{Place, Time};
 
@@ -16,6 +17,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) item: &'a Item,
     pub(crate) door: &'a Door,
     pub(crate) params: Vec<Param>,
+    pub(crate) shape: Shape<'a>,
     pub(crate) run: Run,
     /// `None` stands for the path of the function.
     pub(crate) name: Option<TokenStream>,
@@ -48,6 +50,8 @@ pub(crate) enum Run {
     AsyncInline(Grace),
     AsyncTask(Signal),
     AsyncWorker(Signal),
+    /// A future that the function has made, polled in place.
+    MadeInline(Grace),
 }
 
 /// Whether the operation hears that its limit has passed.
@@ -86,7 +90,10 @@ impl Door {
 impl Run {
     /// Whether the operation moves away from its caller, and must own all it works on.
     pub(crate) fn moves_away(&self) -> bool {
-        !matches!(self, Self::SyncInline(_) | Self::AsyncInline(_))
+        !matches!(
+            self,
+            Self::SyncInline(_) | Self::AsyncInline(_) | Self::MadeInline(_)
+        )
     }
 
     /// Whether the operation runs on past its limit without hearing of it.
@@ -102,7 +109,9 @@ impl Run {
     /// How long past the signal an answer still counts, if any grace is given.
     pub(crate) fn grace(&self) -> Option<&Given<Time>> {
         match self {
-            Self::SyncInline(grace) | Self::AsyncInline(grace) => grace.as_ref(),
+            Self::SyncInline(grace) | Self::AsyncInline(grace) | Self::MadeInline(grace) => {
+                grace.as_ref()
+            }
             Self::SyncWorker(signal) | Self::AsyncTask(signal) | Self::AsyncWorker(signal) => {
                 match signal {
                     Signal::Fire(grace) => grace.as_ref(),
@@ -123,10 +132,11 @@ impl<'a> Plan<'a> {
     ) -> Option<Self> {
         let sig = &item.sig;
         let params = Param::all(sig, &door.token);
-        check_signature(sig, errors);
+        let shape = Shape::of(sig);
+        check_signature(sig, shape, errors);
         let expressions = args.expressions();
         check_bounded(&args, errors);
-        let run = run(&args.run, &args.cancel, args.grace, sig, errors);
+        let run = run(&args.run, &args.cancel, args.grace, shape, errors);
         if let Some(run) = run.as_ref().filter(|run| run.moves_away()) {
             check_unsafe(sig, errors);
             check_borrows(&params, run, errors);
@@ -136,6 +146,7 @@ impl<'a> Plan<'a> {
             item,
             door,
             params,
+            shape,
             run: run?,
             name: args.name.take().map(|name| name.value),
             limit,
@@ -148,22 +159,10 @@ impl<'a> Plan<'a> {
         };
         errors.is_empty().then_some(plan)
     }
-
-    /// The return type, if one is written.
-    pub(crate) fn output(&self) -> Option<&Type> {
-        output(&self.item.sig)
-    }
-}
-
-fn output(sig: &Signature) -> Option<&Type> {
-    match &sig.output {
-        ReturnType::Default => None,
-        ReturnType::Type(_, ty) => Some(ty),
-    }
 }
 
 /// The functions that cannot be wrapped, wherever they run.
-fn check_signature(sig: &Signature, errors: &mut Errors) {
+fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     if let Some(constness) = &sig.constness {
         errors.add(constness, "a `const fn` cannot be timed out; drop `const`");
     }
@@ -179,7 +178,10 @@ fn check_signature(sig: &Signature, errors: &mut Errors) {
             "a variadic function cannot be timed out; take a slice",
         );
     }
-    if let Some(never) = output(sig).filter(|ty| matches!(types::visible(ty), Type::Never(_))) {
+    if let Some(never) = shape
+        .answer()
+        .filter(|ty| matches!(types::visible(ty), Type::Never(_)))
+    {
         errors.add(
             never,
             "a function that never returns cannot be timed out; return `Result<Infallible, E>`",
@@ -192,16 +194,15 @@ fn run(
     run: &Slot<Place>,
     cancel: &Slot<bool>,
     grace: Slot<Time>,
-    sig: &Signature,
+    shape: Shape<'_>,
     errors: &mut Errors,
 ) -> Option<Run> {
-    let is_async = sig.asyncness.is_some();
     let cancels = cancel.given().is_none_or(|cancel| cancel.value);
-    let place = match run.given() {
-        Some(run) => run.value,
-        None if !is_async => Place::Worker,
-        None if cancels => Place::Inline,
-        None => Place::Task,
+    let place = match (run.given(), shape) {
+        (Some(run), _) => run.value,
+        (None, Shape::Sync(_)) => Place::Worker,
+        (None, Shape::Async(_)) if !cancels => Place::Task,
+        (None, Shape::Async(_) | Shape::Future(_)) => Place::Inline,
     };
     let refused = run.is_refused() || cancel.is_refused();
     let grace = grace.take();
@@ -216,26 +217,37 @@ fn run(
     } else {
         Signal::Never
     };
-    let run = match (place, is_async, signal) {
-        (Place::Worker, false, signal) => Run::SyncWorker(signal),
-        (Place::Worker, true, signal) => Run::AsyncWorker(signal),
-        (Place::Task, true, signal) => Run::AsyncTask(signal),
-        (Place::Inline, false, Signal::Fire(grace)) => Run::SyncInline(grace),
-        (Place::Inline, true, Signal::Fire(grace)) => Run::AsyncInline(grace),
-        (Place::Task, false, _) => {
-            errors.add(
-                run.typed(),
-                "`run = \"task\"` takes an `async fn`; use `\"worker\"` or `\"inline\"`",
-            );
-            return None;
-        }
-        (Place::Inline, _, Signal::Never) => {
-            let message = "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them";
-            errors.add(cancel.typed(), message);
-            return None;
-        }
+    let run = match (place, shape, signal) {
+        (Place::Worker, Shape::Sync(_), signal) => Ok(Run::SyncWorker(signal)),
+        (Place::Worker, Shape::Async(_), signal) => Ok(Run::AsyncWorker(signal)),
+        (Place::Task, Shape::Async(_), signal) => Ok(Run::AsyncTask(signal)),
+        (Place::Inline, Shape::Sync(_), Signal::Fire(grace)) => Ok(Run::SyncInline(grace)),
+        (Place::Inline, Shape::Async(_), Signal::Fire(grace)) => Ok(Run::AsyncInline(grace)),
+        (Place::Inline, Shape::Future(_), Signal::Fire(grace)) => Ok(Run::MadeInline(grace)),
+        (Place::Task, Shape::Sync(_), _) => Err((
+            run.typed(),
+            "`run = \"task\"` takes an `async fn`; use `\"worker\"` or `\"inline\"`",
+        )),
+        (Place::Worker | Place::Task, Shape::Future(_), _) => Err((
+            run.typed(),
+            "a returned future runs inline, where its function has made it; write an `async fn` to run it elsewhere",
+        )),
+        (Place::Inline, Shape::Future(_), Signal::Never) => Err((
+            cancel.typed(),
+            "`cancel = false` lets the operation outlive its call, a returned future does not; write an `async fn`",
+        )),
+        (Place::Inline, _, Signal::Never) => Err((
+            cancel.typed(),
+            "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them",
+        )),
     };
-    (!refused).then_some(run)
+    match run {
+        Ok(run) => (!refused).then_some(run),
+        Err((at, message)) => {
+            errors.add(at, message);
+            None
+        }
+    }
 }
 
 /// A call that could take for ever needs no attribute.
@@ -293,7 +305,7 @@ fn check_borrows(params: &[Param], run: &Run, errors: &mut Errors) {
     let (place, signal) = match run {
         Run::SyncWorker(signal) | Run::AsyncWorker(signal) => ("on a worker", signal),
         Run::AsyncTask(signal) => ("as a task", signal),
-        Run::SyncInline(_) | Run::AsyncInline(_) => return,
+        Run::SyncInline(_) | Run::AsyncInline(_) | Run::MadeInline(_) => return,
     };
     let inline = if matches!(signal, Signal::Fire(_)) {
         ", or set `run = \"inline\"`"

@@ -6,15 +6,18 @@ use std::ops::Deref;
 use std::pin::Pin;
 
 use crate::call::inline::{self, Run};
+use crate::call::made::{self, MadeCall};
 use crate::call::remote::RemoteCall;
 use crate::call::rim::{Finish, Or};
 use crate::call::sides::Classify;
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
 use crate::call::worker::{self, OnWorker};
+use crate::deadline::Deadline;
 use crate::policy::PolicyRef;
 use crate::returns::of_result;
 
+pub use std::boxed::Box;
 pub use std::clone::Clone;
 pub use std::pin::pin;
 pub use std::time::Duration;
@@ -34,6 +37,12 @@ pub fn ask(policy: &'static Policy) -> Ask {
 }
 
 impl Ask {
+    /// A deadline besides the limit.
+    pub fn deadline(mut self, deadline: impl Until) -> Self {
+        self.deadline = self.deadline.min(deadline.into());
+        self
+    }
+
     /// Links further tokens that stop the call.
     pub fn upstream<T: Upstream + ?Sized>(mut self, tokens: &T) -> Self {
         tokens.each(&mut |token| self.upstream.push(token.0.clone()));
@@ -46,6 +55,16 @@ impl Ask {
         (self, T::FORM)
     }
 }
+
+/// What a shared deadline can be.
+#[diagnostic::on_unimplemented(
+    message = "`deadline` takes a deadline, and `{Self}` is none",
+    label = "this must be a `Deadline`, an `Instant`, or what converts into a `Deadline`"
+)]
+pub trait Until: Into<Deadline> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Into<Deadline>> Until for T {}
 
 /// Tokens that stop a call.
 #[diagnostic::on_unimplemented(
@@ -226,6 +245,7 @@ impl Plain {
 type Convert<R> = fn(TimeoutError) -> R;
 
 type Inline<'a, R, Fut, B> = Run<'a, R, Fut, Or<B>>;
+type Made<R, Fut, B> = MadeCall<R, Fut, Or<B>>;
 #[cfg(feature = "tokio")]
 type Task<R, A, F, Fut, B> = RemoteCall<R, Spawn<R, A, F, Fut>, Or<B>>;
 type OnWorkerThread<R, A, F, Fut, B> = RemoteCall<R, OnWorker<R, A, F, Fut>, Or<B>>;
@@ -298,6 +318,33 @@ impl InlineCall {
     {
         self.run(op, classify, Or(fallback))
     }
+}
+
+/// A function that returns a future: made now, polled in place.
+pub fn made_inline<R, A, F, Fut>(ask: Ask, op: F) -> Made<R, Fut, Convert<R>>
+where
+    R: FromTimeout,
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
+    Fut: Future<Output = R>,
+{
+    made_inline_or(ask, R::from_timeout, op, R::ending)
+}
+
+/// A function that returns a future: made now, polled in place, with `fallback`.
+pub fn made_inline_or<R, A, F, Fut, B>(
+    ask: Ask,
+    fallback: B,
+    op: F,
+    classify: Classify<R>,
+) -> Made<R, Fut, B>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
+    Fut: Future<Output = R>,
+    B: FnOnce(TimeoutError) -> R,
+{
+    made::made(ask, classify, op, Or(fallback))
 }
 
 /// Async, as a task.

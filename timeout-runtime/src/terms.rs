@@ -52,6 +52,15 @@ impl Terms {
         }
     }
 
+    /// Of a call that has not begun, as far as they are known.
+    pub(crate) fn ahead(policy: PolicyRef, limit: Option<Duration>) -> Self {
+        Self {
+            policy,
+            limit,
+            ..Self::none()
+        }
+    }
+
     /// Of what runs inside a context that no call has made.
     pub(crate) fn context(deadline: Deadline) -> Self {
         let (clock, at) = deadline.parts();

@@ -58,4 +58,6 @@ expansions! {
     raw_name
     unsafe_inline
     no_return_type
+    future
+    boxed_future
 }

@@ -238,6 +238,29 @@ fn an_option_fits_the_others() {
 }
 
 #[test]
+fn a_returned_future_stays_where_it_is_made() {
+    let elsewhere = "a returned future runs inline, where its function has made it; write an `async fn` to run it elsewhere";
+    let outlives = "`cancel = false` lets the operation outlive its call, a returned future does not; write an `async fn`";
+    for output in [
+        "impl Future<Output = Option<u8>>",
+        "Pin<Box<dyn Future<Output = Option<u8>>>>",
+    ] {
+        for (args, expected) in [
+            ("ms = 5", None),
+            ("ms = 5, run = \"inline\"", None),
+            ("ms = 5, run = \"task\"", Some(elsewhere)),
+            ("ms = 5, run = \"worker\", cancel = false", Some(elsewhere)),
+            ("ms = 5, cancel = false", Some(outlives)),
+        ] {
+            check(
+                &format!("#[timeout({args})] fn f(x: &str) -> {output} {{ work(x) }}"),
+                expected.as_slice(),
+            );
+        }
+    }
+}
+
+#[test]
 fn a_function_that_cannot_be_wrapped_is_refused_with_a_remedy() {
     let constant = "a `const fn` cannot be timed out; drop `const`";
     let foreign = "an `extern fn` cannot be timed out; let it call a plain function that is";

@@ -54,12 +54,6 @@ impl Ask {
         self
     }
 
-    /// A deadline besides the limit.
-    pub fn deadline(mut self, deadline: impl Into<Deadline>) -> Self {
-        self.deadline = self.deadline.min(deadline.into());
-        self
-    }
-
     /// Takes no part in the call around this one.
     pub fn detached(mut self) -> Self {
         self.inherit = false;

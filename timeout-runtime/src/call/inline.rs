@@ -40,6 +40,16 @@ impl Frame {
         }
     }
 
+    /// The same call with a token that was given out ahead of it; if that has fired by now the call does not start.
+    fn with_token(mut self, token: &CancelToken) -> Result<Self, TimeoutError> {
+        if let Some((cause, reason)) = token.0.signal() {
+            return Err(self.terms.not_started(cause, reason));
+        }
+        token.0.begin(self.token().0.clone());
+        self.token = Some(token.clone());
+        Ok(self)
+    }
+
     /// Runs a piece of the operation inside its call. `Err` is its panic.
     fn inside<T>(&mut self, piece: impl FnOnce() -> T) -> Ended<T> {
         let _inside = context::enter(self);
@@ -122,6 +132,22 @@ impl InlineCall {
         }
     }
 
+    /// The call starts now, with an operation that was made before, and with it perhaps the token.
+    pub(crate) fn of_made(ask: Ask, token: Option<CancelToken>) -> Self {
+        let stage = begin(ask, Clock::EXECUTOR).and_then(|frame| match &token {
+            Some(token) => frame.with_token(token),
+            None => Ok(frame),
+        });
+        if let (Some(token), Err(error)) = (token, &stage) {
+            token.0.fire(error.cause(), None);
+        }
+        Self {
+            stage: stage.map_or_else(Stage::Refused, Stage::UnderWay),
+            wait: Wait::default(),
+            alarm: CallerAlarm::default(),
+        }
+    }
+
     /// What the operation takes: its token, or nothing.
     pub fn param<A: TokenParam>(&mut self) -> A {
         A::of(|| match &mut self.stage {
@@ -142,6 +168,33 @@ impl InlineCall {
             call: self,
             op,
             rim: Some((classify, finish)),
+        }
+    }
+
+    /// Polls `op` until the verdict.
+    pub(crate) fn poll<R, Fut: Future<Output = R>>(
+        &mut self,
+        op: Pin<&mut Fut>,
+        classify: Classify<R>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<R, TimeoutError>> {
+        if let Stage::Refused(error) = &self.stage {
+            return Poll::Ready(Err(error.clone()));
+        }
+        self.drive(op, context)
+            .map(|ended| self.conclude(ended, classify))
+    }
+
+    /// The caller has gone. If there is no verdict yet, the operation is dropped next.
+    pub(crate) fn leave(&mut self) {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::UnderWay(frame) => {
+                if let Some(CancelToken(token)) = &frame.token {
+                    token.fire(Cause::Cancelled, None);
+                }
+                self.drop_next(frame, true);
+            }
+            stage => self.stage = stage,
         }
     }
 
@@ -249,33 +302,20 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for Run<'_, R, Fut, M> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
         let Self { call, op, rim } = &mut *self;
-        let ending = if let Stage::Refused(error) = &call.stage {
-            Err(error.clone())
-        } else {
-            let Poll::Ready(ended) = call.drive(op.as_mut(), context) else {
-                return Poll::Pending;
-            };
-            Ok(ended)
-        };
-        let Some((classify, finish)) = rim.take() else {
+        let Some((classify, _)) = rim else {
             panic!("a finished call was polled again");
         };
-        let ending = ending.and_then(|ended| call.conclude(ended, classify));
-        Poll::Ready(finish.finish(ending))
+        let polled = call.poll(op.as_mut(), *classify, context);
+        polled.map(|ending| match rim.take() {
+            Some((_, finish)) => finish.finish(ending),
+            None => unreachable!("it was there before the poll"),
+        })
     }
 }
 
 impl<R, Fut, M> Drop for Run<'_, R, Fut, M> {
     fn drop(&mut self) {
-        if !matches!(self.call.stage, Stage::UnderWay(_)) {
-            return;
-        }
-        if let Stage::UnderWay(frame) = std::mem::replace(&mut self.call.stage, Stage::Over) {
-            if let Some(CancelToken(token)) = &frame.token {
-                token.fire(Cause::Cancelled, None);
-            }
-            self.call.drop_next(frame, true);
-        }
+        self.call.leave();
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ask ──► terms ──► worker, task: a record, its operation elsewhere; the caller waits (remote)
-//!                   inline:       the operation where the caller is
+//!                   inline, made: the operation where the caller is
 //!              both ──► sides: look, leave, announce │ assess, answer, stop ──► verdict, event, error
 //! ```
 
@@ -10,6 +10,7 @@ mod alarm;
 pub(crate) mod ask;
 mod carried;
 pub(crate) mod inline;
+pub(crate) mod made;
 mod open;
 mod record;
 pub(crate) mod remote;

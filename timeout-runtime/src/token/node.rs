@@ -70,6 +70,8 @@ pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
     state: AtomicU8,
     /// Set once every token below reads fired.
     reached: AtomicU8,
+    /// Whether it was given out before its call began; the node of the call is then its one parent.
+    ahead: bool,
     terms: Terms,
     links: Mutex<Links>,
     parents: OnceLock<Vec<Link>>,
@@ -93,31 +95,45 @@ impl<C: Send + Sync + 'static> Node<C> {
         let node = Arc::new(Self {
             state: AtomicU8::new(state),
             reached: AtomicU8::new(0),
+            ahead: false,
             terms,
             links: Mutex::new(Links { owner, more: None }),
             parents: OnceLock::new(),
             cargo,
         });
-        if parents.is_empty() {
-            return node;
-        }
-        let links = parents.iter().map(|parent| {
-            let child: Weak<Self> = Arc::downgrade(&node);
-            Link {
-                parent: Arc::clone(parent),
-                key: parent.adopt(child),
-            }
-        });
-        let _ = node.parents.set(links.collect());
-        // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
-        if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
-            node.fire(node.hears(cause), reason.as_ref());
+        if !parents.is_empty() {
+            node.link(parents, || {
+                let child: Weak<Self> = Arc::downgrade(&node);
+                child
+            });
         }
         node
     }
 }
 
 impl Node {
+    /// A token that is given out before its call begins, and of which nothing but the name and the limit is known.
+    pub(crate) fn ahead(terms: Terms) -> NodeRef {
+        Arc::new(Node {
+            state: AtomicU8::new(PLAIN),
+            reached: AtomicU8::new(0),
+            ahead: true,
+            terms,
+            links: Mutex::new(Links {
+                owner: None,
+                more: None,
+            }),
+            parents: OnceLock::new(),
+            cargo: (),
+        })
+    }
+
+    /// The call has begun, and `call` is its node: from here on this token hears all that the call does.
+    pub(crate) fn begin(self: &Arc<Self>, call: NodeRef) {
+        debug_assert!(self.ahead, "a call begins once");
+        self.link(&[call], || Arc::downgrade(self));
+    }
+
     /// Adds a child; it is not reached by a signal that has come before.
     fn adopt(self: &Arc<Self>, child: Weak<Node>) -> usize {
         self.attend();
@@ -148,6 +164,27 @@ impl Node {
 }
 
 impl<C: ?Sized> Node<C> {
+    /// Links the node, which `child` refers to, below `parents`; done once.
+    fn link(&self, parents: &[NodeRef], child: impl Fn() -> Weak<Node>) {
+        let links = parents.iter().map(|parent| Link {
+            parent: Arc::clone(parent),
+            key: parent.adopt(child()),
+        });
+        let _ = self.parents.set(links.collect());
+        // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
+        if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
+            self.fire(self.hears(cause), reason.as_ref());
+        }
+    }
+
+    /// The node of the call that this token was made ahead of, once that has begun.
+    fn call(&self) -> Option<&NodeRef> {
+        match self.parents() {
+            [call] if self.ahead => Some(&call.parent),
+            _ => None,
+        }
+    }
+
     /// Why the token has fired, if it has. One atomic load, and a clock reading where nobody watches the deadline.
     pub(crate) fn fired(&self) -> Option<Cause> {
         match self.state.load(Ordering::Acquire) {
@@ -178,12 +215,12 @@ impl<C: ?Sized> Node<C> {
     /// The error that speaks for this token, if it has fired.
     pub(crate) fn error(&self) -> Option<TimeoutError> {
         let (cause, reason) = self.signal()?;
-        let elapsed = self.terms.elapsed();
-        Some(self.terms.error(cause, elapsed, true, reason))
+        let terms = self.terms();
+        Some(terms.error(cause, terms.elapsed(), true, reason))
     }
 
     pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+        self.call().map_or(&self.terms, |call| &call.terms)
     }
 
     /// The cause as this node reads it when it comes from above.
@@ -258,6 +295,9 @@ impl<C: ?Sized> Node<C> {
         drop(owner);
         if let Some(key) = alarm {
             timer::disarm(key);
+        }
+        if let Some(call) = self.call() {
+            call.settle();
         }
     }
 

@@ -1,0 +1,36 @@
+#[timeout(name = "load", ms = self.ms)]
+pub fn load(&self, id: u32) -> impl Future<Output = Result<Vec<u8>, TimeoutError>> + Send + use<'_> {
+    let request = self.request(id);
+    async move { request.send(cancel_token).await }
+}
+// becomes
+
+pub fn load(
+    &self,
+    id: u32,
+) -> impl Future<Output = Result<Vec<u8>, TimeoutError>> + Send + use<'_> {
+    use ::timeout_runtime::__private as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("load");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(self.ms);
+    __timeout_p::made_inline::<
+        Result<Vec<u8>, TimeoutError>,
+        _,
+        _,
+        _,
+    >(
+        __ask,
+        move |__token: __timeout_p::CancelToken| -> _ {
+            let _ = &self;
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let id = id;
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let cancel_token = __token;
+            let _ = &cancel_token;
+            ({
+                let request = self.request(id);
+                async move { request.send(cancel_token).await }
+            })
+        },
+    )
+}

@@ -1,0 +1,117 @@
+//! Operations that are made at the call, by a function that returns a future: polled in place, within the limit from the first
+//! poll on.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::terms::Terms;
+use crate::token::node::Node;
+use crate::token::{CancelToken, DropGuard};
+
+use super::TokenParam;
+use super::ask::Ask;
+use super::inline::InlineCall;
+use super::rim::Finish;
+use super::sides::Classify;
+
+pin_project! {
+    /// A call that starts when it is first polled; its operation is there already.
+    ///
+    /// Cancel safe if the operation is: a call that is dropped fires its token, and then drops the operation.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct MadeCall<R, Fut, M> {
+        // In this order: the operation is dropped inside its call.
+        #[pin]
+        op: Option<Fut>,
+        stage: Stage,
+        rim: Option<(Classify<R>, M)>,
+    }
+
+    impl<R, Fut, M> PinnedDrop for MadeCall<R, Fut, M> {
+        fn drop(this: Pin<&mut Self>) {
+            if let Stage::UnderWay(call) = this.project().stage {
+                call.leave();
+            }
+        }
+    }
+}
+
+enum Stage {
+    /// Until the first poll. The token is the one that the operation was made with, if it asked for one.
+    Before(Ask, Option<DropGuard>),
+    UnderWay(InlineCall),
+    Over,
+}
+
+/// Has `op` make its operation now; the call starts later.
+pub(crate) fn made<R, A, F, Fut, M>(
+    ask: Ask,
+    classify: Classify<R>,
+    op: F,
+    finish: M,
+) -> MadeCall<R, Fut, M>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
+{
+    let mut guard = None;
+    let param = A::of(|| {
+        let token = CancelToken(Node::ahead(Terms::ahead(ask.policy.clone(), ask.limit)));
+        guard = Some(token.drop_guard());
+        token
+    });
+    MadeCall {
+        op: Some(op(param)),
+        stage: Stage::Before(ask, guard),
+        rim: Some((classify, finish)),
+    }
+}
+
+impl Stage {
+    /// The call, which starts now if it has not before.
+    fn call(&mut self) -> &mut InlineCall {
+        if let Self::Before(..) = self
+            && let Self::Before(ask, token) = std::mem::replace(self, Self::Over)
+        {
+            *self = Self::UnderWay(InlineCall::of_made(ask, token.map(DropGuard::disarm)));
+        }
+        match self {
+            Self::UnderWay(call) => call,
+            Self::Before(..) | Self::Over => panic!("a finished call was polled again"),
+        }
+    }
+}
+
+impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for MadeCall<R, Fut, M> {
+    type Output = M::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
+        let mut this = self.project();
+        let call = this.stage.call();
+        let (Some(op), Some((classify, _))) = (this.op.as_mut().as_pin_mut(), &*this.rim) else {
+            panic!("a finished call was polled again");
+        };
+        let Poll::Ready(ending) = call.poll(op, *classify, context) else {
+            return Poll::Pending;
+        };
+        {
+            // Dropped after the operation, also if that panics.
+            let _call = std::mem::replace(this.stage, Stage::Over);
+            this.op.set(None);
+        }
+        match this.rim.take() {
+            Some((_, finish)) => Poll::Ready(finish.finish(ending)),
+            None => unreachable!("it was there before the poll"),
+        }
+    }
+}
+
+impl<R, Fut, M> fmt::Debug for MadeCall<R, Fut, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MadeCall").finish_non_exhaustive()
+    }
+}
