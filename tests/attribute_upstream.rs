@@ -84,7 +84,8 @@ fn any_upstream_token_stops_the_call() {
             assert_eq!(error.status(), CallStatus::UpstreamCancelled, "{way:?}");
             let reason = std::error::Error::source(&error).unwrap();
             assert_eq!(reason.to_string(), "shutting down", "{way:?}");
-            assert_eq!(recorder.kinds()[0], EventKind::Cancelled, "{way:?}");
+            // Late reports of the calls before may come in between.
+            assert!(recorder.kinds().contains(&EventKind::Cancelled), "{way:?}");
             assert!(!tokens[1 - fires].is_cancelled(), "{way:?}");
         }
     }

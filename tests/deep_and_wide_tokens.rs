@@ -5,11 +5,12 @@
 mod crowd;
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crowd::crowd;
 use support::{EVERY_WAY, Gate, SOON, Way, eventually, limit, poll_once};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
 
@@ -54,18 +55,28 @@ fn leaf() -> (CancelToken, CancelToken) {
 #[test]
 fn a_chain_is_cancelled_and_dropped_in_every_order() {
     type Drops = fn(Vec<CancelToken>);
-    let orders: [(&str, Drops); 5] = [
-        ("root first", |tokens| tokens.into_iter().for_each(drop)),
-        ("leaf first", |mut tokens| {
-            while tokens.pop().is_some() {}
+    let orders: [(&str, bool, Drops); 5] = [
+        ("root first", true, |tokens| {
+            tokens.into_iter().for_each(drop)
         }),
-        ("all at once", drop),
-        ("all but the leaf, and then the leaf", |mut tokens| {
-            let leaf = tokens.pop();
-            drop(tokens);
-            drop(leaf);
-        }),
-        ("every other one first", |tokens| {
+        (
+            "leaf first",
+            true,
+            |mut tokens| {
+                while tokens.pop().is_some() {}
+            },
+        ),
+        ("all at once", false, drop),
+        (
+            "all but the leaf, and then the leaf",
+            false,
+            |mut tokens| {
+                let leaf = tokens.pop();
+                drop(tokens);
+                drop(leaf);
+            },
+        ),
+        ("every other one first", true, |tokens| {
             let (even, odd): (Vec<_>, Vec<_>) = tokens
                 .into_iter()
                 .enumerate()
@@ -74,60 +85,47 @@ fn a_chain_is_cancelled_and_dropped_in_every_order() {
             drop(odd);
         }),
     ];
-    for (order, drops) in orders {
-        for cancels in [true, false] {
-            on_a_small_stack(move || {
-                let tokens = step("linking", chain);
-                if cancels {
-                    step("cancelling", || tokens[0].cancel());
-                    assert!(tokens.iter().all(CancelToken::is_cancelled), "{order}");
-                    assert_eq!(tokens[MANY].cause(), Some(Cause::Cancelled), "{order}");
-                }
-                step(order, || drops(tokens));
-            });
-        }
+    for (order, cancels, drops) in orders {
+        on_a_small_stack(move || {
+            let tokens = step("linking", chain);
+            if cancels {
+                step("cancelling", || tokens[0].cancel());
+                assert!(tokens.iter().all(CancelToken::is_cancelled), "{order}");
+                assert_eq!(tokens[MANY].cause(), Some(Cause::Cancelled), "{order}");
+            }
+            step(order, || drops(tokens));
+        });
     }
-}
-
-/// Guards against a destructor whose list of what is left to drop has gone before it: at the end of a thread.
-#[test]
-fn a_chain_is_dropped_by_the_end_of_its_thread() {
-    thread_local! {
-        static KEPT: std::cell::RefCell<Option<CancelToken>> = const { std::cell::RefCell::new(None) };
-    }
-    on_a_small_stack(|| {
-        // Thread-locals are destroyed in an order of their own: the one of the test is there before any of the library's.
-        KEPT.set(Some(CancelToken::new()));
-        drop(CancelToken::new().child());
-        let (_, last) = leaf();
-        KEPT.set(Some(last));
-    });
 }
 
 /// Guards against a walk down that takes a stack frame for each child, and against a child that is searched among its siblings.
 #[test]
 fn a_crowd_below_one_token_is_cancelled_and_dropped_in_every_order() {
-    for order in ["first to last", "last to first", "root first"] {
-        for cancels in [true, false] {
-            on_a_small_stack(move || {
-                let root = CancelToken::new();
-                let mut children: Vec<_> = step("linking", || {
-                    (0..MANY).map(|_| root.child()).collect()
-                });
-                if cancels {
-                    step("cancelling", || root.cancel());
-                    assert!(children.iter().all(CancelToken::is_cancelled), "{order}");
-                }
-                step(order, || match order {
-                    "root first" => {
-                        drop(root);
-                        drop(children);
-                    }
-                    "last to first" => while children.pop().is_some() {},
-                    _ => drop(children),
-                });
-            });
-        }
+    type Drops = fn(CancelToken, Vec<CancelToken>);
+    let orders: [(&str, bool, Drops); 3] = [
+        ("root first", true, |root, children| {
+            drop(root);
+            drop(children);
+        }),
+        ("first to last", false, |_root, children| drop(children)),
+        (
+            "last to first",
+            false,
+            |_root, mut children| {
+                while children.pop().is_some() {}
+            },
+        ),
+    ];
+    for (order, cancels, drops) in orders {
+        on_a_small_stack(move || {
+            let root = CancelToken::new();
+            let children: Vec<_> = step("linking", || (0..MANY).map(|_| root.child()).collect());
+            if cancels {
+                step("cancelling", || root.cancel());
+                assert!(children.iter().all(CancelToken::is_cancelled), "{order}");
+            }
+            step(order, || drops(root, children));
+        });
     }
 }
 
@@ -203,10 +201,13 @@ fn stopped(way: Way, context: &CallContext, stop: impl FnOnce() + Send + 'static
         stop();
     });
     let outcome = context.run(|| {
-        way.run(&limit("deep_and_wide_tokens::stopped", LONG), move |token| {
-            started.open();
-            support::until_fired(&token)
-        })
+        way.run(
+            &limit("deep_and_wide_tokens::stopped", LONG),
+            move |token| {
+                started.open();
+                support::until_fired(&token)
+            },
+        )
     });
     canceller.join().unwrap();
     assert!(
@@ -230,16 +231,30 @@ fn succeeds(way: Way, context: &CallContext) {
 /// Guards against an entry of a call, or its end, that recurses up a chain.
 #[test]
 fn a_call_at_the_end_of_a_chain_ends_as_any_other() {
-    for way in EVERY_WAY {
-        on_a_small_stack(move || {
-            let (root, last) = leaf();
-            let context = CallContext::detached().with_token(&last);
-            drop(last);
-            step("a call", || succeeds(way, &context));
-            let cancels = root.clone();
-            step("a cancelled call", || {
-                stopped(way, &context, move || cancels.cancel());
+    on_a_small_stack(|| {
+        let (root, last) = leaf();
+        let context = CallContext::detached().with_token(&last);
+        drop(last);
+        step("calls", || {
+            EVERY_WAY.into_iter().for_each(|way| succeeds(way, &context));
+        });
+        step("cancelled calls", || {
+            let under_way = Arc::new(Barrier::new(EVERY_WAY.len()));
+            thread::scope(|scope| {
+                for way in EVERY_WAY {
+                    let (context, root, under_way) = (&context, &root, Arc::clone(&under_way));
+                    scope.spawn(move || {
+                        let root = root.clone();
+                        stopped(way, context, move || {
+                            if under_way.wait().is_leader() {
+                                root.cancel();
+                            }
+                        });
+                    });
+                }
             });
+        });
+        for way in EVERY_WAY {
             let outcome = context.run(|| {
                 let calls = limit("deep_and_wide_tokens::refused", LONG);
                 way.run(&calls, |_| Ok::<_, TimeoutError>(()))
@@ -248,8 +263,8 @@ fn a_call_at_the_end_of_a_chain_ends_as_any_other() {
                 matches!(outcome, Outcome::NotStarted(_)),
                 "{way:?}: {outcome:?}"
             );
-        });
-    }
+        }
+    });
 }
 
 /// Guards against a call that searches itself among its siblings, or drops them with itself.
@@ -285,13 +300,13 @@ fn a_call_among_a_crowd_ends_as_any_other() {
 /// Guards against a deadline that reaches the tokens nearby and not those far below.
 #[test]
 fn a_deadline_reaches_the_end_of_a_chain() {
-    for way in EVERY_WAY {
-        let outcome = way.run(&limit("deep_and_wide_tokens::deadline", 100).with_grace(SOON), |token| {
-            let mut last = token.clone();
-            let mut tokens = Vec::with_capacity(MANY);
-            for _ in 0..MANY {
-                let below = last.child();
-                tokens.push(std::mem::replace(&mut last, below));
+    let calls = limit("deep_and_wide_tokens::deadline", 1000).with_grace(SOON);
+    crowd(EVERY_WAY.len(), EVERY_WAY.len(), |place| {
+        let way = EVERY_WAY[place];
+        let outcome = way.run(&calls, |token| {
+            let mut last = token.child();
+            for _ in 0..MANY / 4 {
+                last = last.child();
             }
             assert_eq!(last.deadline(), token.deadline());
             eventually("the last one has fired", || last.is_cancelled());
@@ -299,5 +314,5 @@ fn a_deadline_reaches_the_end_of_a_chain() {
         });
         let cause = Some(Cause::TimedOut);
         assert_eq!(outcome.success(), Some((cause, cause)), "{way:?}");
-    }
+    });
 }

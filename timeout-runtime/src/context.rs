@@ -11,9 +11,10 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use crate::alarm::CallerAlarm;
 use crate::deadline::{Clock, Deadline};
+use crate::error::Cause;
 use crate::terms::Terms;
-use crate::tick::Tick;
 use crate::token::CancelToken;
 use crate::token::node::{Node, Watch};
 
@@ -22,14 +23,29 @@ pub(crate) struct Frame {
     pub(crate) terms: Terms,
     /// The call's token, once somebody has asked for it.
     pub(crate) token: Option<CancelToken>,
+    /// The caller has gone: a token that is asked for only now has fired.
+    gone: bool,
 }
 
 impl Frame {
     /// Outside any call.
     pub(crate) fn outside() -> Self {
+        Self::new(Terms::none(), None)
+    }
+
+    pub(crate) fn new(terms: Terms, token: Option<CancelToken>) -> Self {
         Self {
-            terms: Terms::none(),
-            token: None,
+            terms,
+            token,
+            gone: false,
+        }
+    }
+
+    /// The caller has gone: the token fires.
+    pub(crate) fn abandon(&mut self) {
+        self.gone = true;
+        if let Some(CancelToken(token)) = &self.token {
+            token.fire(Cause::Cancelled, None);
         }
     }
 
@@ -40,9 +56,13 @@ impl Frame {
 
     /// The call's token; made now if nobody has asked before.
     pub(crate) fn token(&mut self) -> &CancelToken {
-        let terms = &self.terms;
-        self.token.get_or_insert_with(|| {
-            CancelToken(Node::new(terms.clone(), Watch::Clocked, None, &[], ()))
+        let Self { terms, token, gone } = self;
+        token.get_or_insert_with(|| {
+            let node = Node::new(terms.clone(), Watch::Clocked, None, &[], ());
+            if *gone {
+                node.fire(Cause::Cancelled, None);
+            }
+            CancelToken(node)
         })
     }
 }
@@ -57,12 +77,10 @@ impl fmt::Debug for Frame {
 
 /// What a call takes over from the one around it.
 pub(crate) struct Outer {
-    pub(crate) clock: Clock,
-    /// When its token fires by itself.
-    pub(crate) signal: Tick,
-    /// When its caller is gone at the latest; `None` where calls inside are bound by what it inherits alone.
-    pub(crate) end: Option<Tick>,
-    pub(crate) is_call: bool,
+    /// The deadline of a context that no call has made.
+    pub(crate) bare: Deadline,
+    /// When the caller is gone at the latest; `None` where calls inside are bound by what they inherit alone.
+    pub(crate) end: Option<Deadline>,
     pub(crate) token: CancelToken,
 }
 
@@ -98,13 +116,19 @@ pub(crate) fn current() -> Option<Outer> {
         }
         let token = frame.token().clone();
         let terms = &frame.terms;
-        Some(Outer {
-            clock: terms.clock,
-            signal: terms.signal,
-            end: (terms.is_call && terms.fires()).then_some(terms.end),
-            is_call: terms.is_call,
-            token,
-        })
+        let bare = if terms.is_call {
+            Deadline::never()
+        } else {
+            Deadline::on(terms.clock, terms.signal)
+        };
+        // Carried elsewhere by its context, a call is known by its token.
+        let call = if terms.is_call {
+            terms
+        } else {
+            token.0.terms()
+        };
+        let end = (call.is_call && call.fires()).then(|| Deadline::on(call.clock, call.end));
+        Some(Outer { bare, end, token })
     })
     .flatten()
 }
@@ -112,7 +136,7 @@ pub(crate) fn current() -> Option<Outer> {
 /// The deadline that a call made here inherits.
 pub(crate) fn deadline() -> Deadline {
     with(|ambient| {
-        let Frame { terms, token } = &ambient.frame;
+        let Frame { terms, token, .. } = &ambient.frame;
         let own = Deadline::on(terms.clock, terms.signal);
         match token {
             Some(token) => own.min(token.deadline()),
@@ -143,12 +167,16 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// Puts `frame` in place until it is popped, for where no guard can be held.
-pub(crate) fn push(frame: Frame) {
+/// Puts `frame` in place until it is popped, for where no guard can be held. It comes back at once while the thread is being torn
+/// down.
+pub(crate) fn push(frame: Frame) -> Option<Frame> {
+    let mut frame = Some(frame);
     with(|ambient| {
-        let before = std::mem::replace(&mut ambient.frame, frame);
+        let before = std::mem::replace(&mut ambient.frame, frame.take()?);
         ambient.pushed.push(before);
+        Some(())
     });
+    frame
 }
 
 /// Takes the frame that was pushed last out of its place.
@@ -233,11 +261,7 @@ impl CallContext {
             None => Self::detached(),
             // A call's deadline is its token's, which forgets it when the call has ended in time.
             Some(outer) => Self {
-                deadline: if outer.is_call {
-                    Deadline::never()
-                } else {
-                    Deadline::on(outer.clock, outer.signal)
-                },
+                deadline: outer.bare,
                 token: Some(outer.token),
             },
         }
@@ -295,15 +319,29 @@ impl CallContext {
     pub fn scope<F: Future>(&self, future: F) -> Scope<F> {
         Scope {
             frame: self.frame(),
+            alarm: CallerAlarm::default(),
             future: Some(future),
         }
     }
 
     fn frame(&self) -> Frame {
-        Frame {
-            terms: Terms::context(self.deadline),
-            token: self.token.clone(),
-        }
+        let terms = Terms::context(self.deadline);
+        let token = match &self.token {
+            // One token has to hear both.
+            Some(token) if !terms.signal.is_never() => {
+                let parents = [token.0.clone()];
+                let terms = terms.clone();
+                Some(CancelToken(Node::new(
+                    terms,
+                    Watch::Clocked,
+                    None,
+                    &parents,
+                    (),
+                )))
+            }
+            token => token.clone(),
+        };
+        Frame::new(terms, token)
     }
 }
 
@@ -321,6 +359,7 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct Scope<F> {
         frame: Frame,
+        alarm: CallerAlarm,
         #[pin]
         future: Option<F>,
     }
@@ -339,11 +378,22 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = enter(this.frame);
-        match this.future.as_pin_mut() {
-            Some(future) => future.poll(context),
-            None => Poll::Pending,
+        if let Some(token) = &this.frame.token {
+            // By a virtual clock, nobody fires it but who looks.
+            token.0.fired();
         }
+        let polled = {
+            let _entered = enter(this.frame);
+            match this.future.as_pin_mut() {
+                Some(future) => future.poll(context),
+                None => Poll::Pending,
+            }
+        };
+        let Terms { clock, signal, .. } = this.frame.terms;
+        if polled.is_pending() && this.frame.token.is_some() && clock != Clock::Real {
+            this.alarm.set(clock, signal, context);
+        }
+        polled
     }
 }
 

@@ -70,13 +70,26 @@ impl Clock {
         }
     }
 
+    /// This clock, or the system's if they are the same here and now.
+    pub(crate) fn settled(self) -> Self {
+        if self.is_virtual() { self } else { Self::Real }
+    }
+
+    /// The reading, where this clock can be read: a virtual one only inside its runtime.
+    #[cfg_attr(not(feature = "tokio"), allow(clippy::unnecessary_wraps))] // Without Tokio, all clocks can be read.
+    pub(crate) fn read(self) -> Option<Tick> {
+        match self {
+            Self::Real => Some(self.now()),
+            #[cfg(feature = "tokio")]
+            Self::Tokio => tokio::runtime::Handle::try_current()
+                .is_ok()
+                .then(|| self.now()),
+        }
+    }
+
     /// The clock for a deadline made here: the executor's where that is virtual.
     fn here() -> Self {
-        if Self::EXECUTOR.is_virtual() {
-            Self::EXECUTOR
-        } else {
-            Self::Real
-        }
+        Self::EXECUTOR.settled()
     }
 }
 

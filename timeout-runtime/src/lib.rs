@@ -4,6 +4,7 @@
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+mod alarm;
 mod call;
 mod context;
 mod deadline;

@@ -8,6 +8,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::sync::{Lock, lock};
+use crate::unwind;
 
 /// The longest single park; a wait that is longer parks again.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -65,7 +66,9 @@ pub(crate) fn store<L: Lock>(
     let mut state = lock(mutex);
     let held = place(&mut state).map(|place| place.replace(fresh));
     drop(state);
-    held.is_some()
+    let is_there = held.is_some();
+    unwind::dispose(held);
+    is_there
 }
 
 /// Polls `future` to its end on this thread.

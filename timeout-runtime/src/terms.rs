@@ -106,6 +106,11 @@ impl Terms {
         self.clock.now()
     }
 
+    /// Whether it is time for the token to fire by itself, as far as can be told here.
+    pub(crate) fn is_due(&self) -> bool {
+        !self.signal.is_never() && self.clock.read().is_some_and(|now| now >= self.signal)
+    }
+
     /// How long the call has been under way; zero for a token that belongs to none.
     pub(crate) fn elapsed(&self) -> Duration {
         if self.start.is_never() {

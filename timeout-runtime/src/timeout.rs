@@ -139,11 +139,11 @@ impl Timeout {
 
     fn ask(&self) -> Ask {
         Ask {
-            limit: Some(self.limit),
-            grace: self.grace,
             max_abandoned: self.max_abandoned,
             ..Ask::new(PolicyRef::Shared(Arc::clone(&self.policy)))
         }
+        .limit(self.limit)
+        .grace(self.grace)
     }
 
     fn run_inline<T, E, F, Fut, M>(
@@ -182,7 +182,7 @@ impl Timeout {
         T: Send + 'static,
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
-        self.outcome(op).into_result()
+        AsResult.finish(worker::sync_worker(self.ask(), of_result, op))
     }
 
     /// As [`call`](Self::call), with every ending told apart.
@@ -213,7 +213,7 @@ impl Timeout {
         F: FnOnce(CancelToken) -> Result<T, E>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        self.outcome_inline(op).into_result()
+        AsResult.finish(inline::sync_inline(self.ask(), of_result, op))
     }
 
     /// As [`call_inline`](Self::call_inline), with every ending told apart.

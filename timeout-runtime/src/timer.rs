@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   keeper: sleeps to the next alarm ──► rings it ──► looks again
-//!   deputy: sleeps to a little after the next alarm ──► is it overdue? then the keeper is stuck in somebody's waker: takes over
+//!   deputy: looks now and then, while alarms ring ──► does one ring for too long? then the keeper is stuck in it: takes over
 //! ```
 //!
 //! 1. An alarm rings at or after its time, once, unless it is disarmed before.
@@ -114,8 +114,10 @@ struct State {
     armed: Slab<Armed>,
     serial: u64,
     keeper: Option<Thread>,
-    /// Whether the keeper runs somebody's code, from which it may not come back.
-    ringing: bool,
+    /// Since when the keeper runs somebody's code, from which it may not come back.
+    ringing: Option<Instant>,
+    /// Whether an alarm has rung since the deputy looked last.
+    has_rung: bool,
     deputy: Option<Thread>,
 }
 
@@ -124,12 +126,13 @@ static STATE: Mutex<State> = Mutex::new(State {
     armed: Slab::new(),
     serial: 0,
     keeper: None,
-    ringing: false,
+    ringing: None,
+    has_rung: false,
     deputy: None,
 });
 
-/// An alarm so late means that the keeper is stuck.
-const OVERDUE: Duration = Duration::from_millis(10);
+/// An alarm that rings for so long holds the keeper up; and so often the deputy looks.
+const STUCK: Duration = Duration::from_millis(10);
 
 /// So few dead entries are not worth a clean-up.
 const FEW: usize = 64;
@@ -138,13 +141,13 @@ const FEW: usize = 64;
 pub(crate) fn arm(at: Instant, alarm: Alarm) -> Option<Key> {
     let mut state = lock(&STATE);
     if state.keeper.is_none() {
-        state.keeper = Some(start(keep)?);
+        state.keeper = Some(start("timeout-timer", keep)?);
     }
     state.serial += 1;
     let serial = state.serial;
     let slot = state.armed.insert(Armed { serial, alarm });
     state.heap.push(Reverse(Entry { at, slot, serial }));
-    let wake = if state.ringing {
+    let wake = if state.ringing.is_some() {
         state.stand_by()
     } else {
         state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
@@ -156,8 +159,8 @@ pub(crate) fn arm(at: Instant, alarm: Alarm) -> Option<Key> {
     Some(Key { slot, serial })
 }
 
-fn start(run: fn()) -> Option<Thread> {
-    let thread = thread::Builder::new().name("timeout-timer".into());
+fn start(name: &str, run: fn()) -> Option<Thread> {
+    let thread = thread::Builder::new().name(name.into());
     let handle = thread.spawn(run).ok()?.thread().clone();
     Some(Thread {
         handle,
@@ -198,7 +201,7 @@ pub(crate) fn disarm(key: Key) {
         heap.retain(|Reverse(entry)| is_live(armed, entry));
     }
     drop(state);
-    drop(armed);
+    unwind::dispose(armed);
 }
 
 /// How many alarms are set, and how many entries the heap holds for them.
@@ -221,10 +224,12 @@ fn keep() {
         if !state.keeper.as_ref().is_some_and(Thread::is_current) {
             return;
         }
+        let now = Instant::now();
         match state.next() {
-            Some(at) if at <= Instant::now() => {
+            Some(at) if at <= now => {
                 let alarm = state.take_first();
-                state.ringing = true;
+                state.ringing = Some(now);
+                state.has_rung = true;
                 let wake = state.stand_by();
                 drop(state);
                 if let Some(deputy) = wake {
@@ -233,7 +238,7 @@ fn keep() {
                 alarm.into_iter().for_each(ring);
             }
             next => {
-                state.ringing = false;
+                state.ringing = None;
                 if let Some(keeper) = &mut state.keeper {
                     keeper.sleep = next.map_or(Sleep::Forever, Sleep::Until);
                 }
@@ -244,22 +249,29 @@ fn keep() {
     }
 }
 
-/// The deputy's life: it becomes the keeper once an alarm is overdue.
+/// The deputy's life: it becomes the keeper once that one is stuck.
 fn deputize() {
     loop {
         let mut state = lock(&STATE);
-        let overdue = state.next().and_then(|at| at.checked_add(OVERDUE));
-        if overdue.is_some_and(|at| at <= Instant::now()) {
+        let now = Instant::now();
+        let stuck_at = state.ringing.and_then(|since| since.checked_add(STUCK));
+        if stuck_at.is_some_and(|at| at <= now) && state.next().is_some() {
             state.keeper = state.deputy.take();
-            state.ringing = false;
+            state.ringing = None;
             drop(state);
             return keep();
         }
+        let is_busy = std::mem::take(&mut state.has_rung) || state.ringing.is_some();
+        let look_again = if is_busy {
+            now.checked_add(STUCK)
+        } else {
+            None
+        };
         if let Some(deputy) = &mut state.deputy {
-            deputy.sleep = overdue.map_or(Sleep::Forever, Sleep::Until);
+            deputy.sleep = look_again.map_or(Sleep::Forever, Sleep::Until);
         }
         drop(state);
-        parking::park_until(overdue);
+        parking::park_until(look_again);
     }
 }
 
@@ -280,13 +292,14 @@ impl State {
         Some(self.armed.remove(entry.slot).alarm)
     }
 
-    /// One alarm is about to ring: a deputy looks after the others meanwhile. Whom to wake for that.
+    /// One alarm rings: a deputy looks after the others meanwhile. Whom to wake for that.
     fn stand_by(&mut self) -> Option<thread::Thread> {
-        let overdue = self.next()?.checked_add(OVERDUE)?;
+        self.next()?;
         if self.deputy.is_none() {
-            self.deputy = start(deputize);
+            self.deputy = start("timeout-deputy", deputize);
         }
-        self.deputy.as_mut()?.look_by(overdue)
+        let soon = Instant::now().checked_add(2 * STUCK)?;
+        self.deputy.as_mut()?.look_by(soon)
     }
 }
 

@@ -42,9 +42,9 @@ impl Ask {
         self.limit(Duration::from_secs(secs))
     }
 
-    /// The limit.
+    /// The limit; the longest duration means none.
     pub fn limit(mut self, limit: Duration) -> Self {
-        self.limit = Some(limit);
+        self.limit = Some(limit).filter(|limit| *limit != Duration::MAX);
         self
     }
 

@@ -3,7 +3,9 @@
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
-use crate::context;
+use crate::{context, unwind};
+
+use super::sides::Ended;
 
 /// Taken at the call, for the length of the operation only.
 pub(crate) struct Carried {
@@ -27,19 +29,20 @@ impl Carried {
         self.muted
     }
 
-    /// Runs `f` as the caller's thread would, inside its runtime, and then `after` with what comes of it, outside. Either works for
-    /// the caller's listeners.
-    pub(crate) fn within<T>(self, f: impl FnOnce() -> T, after: impl FnOnce(T)) {
+    /// Runs the operation as the caller's thread would, inside its runtime, and then `after` with what it ended with, outside. Either
+    /// works for the caller's listeners.
+    pub(crate) fn within<T>(self, op: impl FnOnce() -> T, after: impl FnOnce(Ended<T>)) {
         context::mute(&self.muted, || {
-            let made = {
+            // An operation can make leaving the runtime panic, by what it does with guards of its own: that is its panic.
+            let ended = unwind::catch(|| {
                 #[cfg(feature = "tokio")]
                 let _inside = self.runtime.as_ref().map(Handle::enter);
-                f()
-            };
+                op()
+            });
             // By then the runtime may be shut down.
             #[cfg(feature = "tokio")]
             drop(self.runtime);
-            after(made);
+            after(ended);
         });
     }
 }

@@ -6,15 +6,15 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::alarm::CallerAlarm;
 use crate::context::{self, Frame};
 use crate::deadline::Clock;
-use crate::error::{Cause, TimeoutError};
+use crate::error::TimeoutError;
 use crate::token::CancelToken;
 use crate::token::node::{Node, Watch};
 use crate::unwind;
 
 use super::TokenParam;
-use super::alarm::CallerAlarm;
 use super::ask::Ask;
 use super::open::{Opening, open};
 use super::rim::Finish;
@@ -27,7 +27,7 @@ fn begin(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
         let node = Node::new(terms.clone(), Watch::Clocked, None, &parents, ());
         CancelToken(node)
     });
-    Ok(Frame { terms, token })
+    Ok(Frame::new(terms, token))
 }
 
 impl Frame {
@@ -116,7 +116,11 @@ enum Stage {
     /// From the entry until the verdict.
     UnderWay(Frame),
     /// The wait is over, or the caller has gone; the operation is dropped next, inside the pushed frame.
-    Dropping { gone: bool },
+    Dropping {
+        gone: bool,
+        /// What could not be pushed.
+        frame: Option<Frame>,
+    },
     /// The operation has ended by itself.
     Over,
 }
@@ -188,10 +192,8 @@ impl InlineCall {
     /// The caller has gone. If there is no verdict yet, the operation is dropped next.
     pub(crate) fn leave(&mut self) {
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::UnderWay(frame) => {
-                if let Some(CancelToken(token)) = &frame.token {
-                    token.fire(Cause::Cancelled, None);
-                }
+            Stage::UnderWay(mut frame) => {
+                frame.abandon();
                 self.drop_next(frame, true);
             }
             stage => self.stage = stage,
@@ -246,19 +248,18 @@ impl InlineCall {
 
     /// The operation is dropped next, inside its call.
     fn drop_next(&mut self, frame: Frame, gone: bool) {
-        context::push(frame);
-        self.stage = Stage::Dropping { gone };
+        let frame = context::push(frame);
+        self.stage = Stage::Dropping { gone, frame };
     }
 }
 
 impl Drop for InlineCall {
     fn drop(&mut self) {
-        let Stage::Dropping { gone } = self.stage else {
+        let Stage::Dropping { gone, frame } = &mut self.stage else {
             return;
         };
-        let frame = context::pop();
-        if let Some(frame) = frame
-            && gone
+        if let Some(frame) = frame.take().or_else(context::pop)
+            && *gone
         {
             let state = State::started();
             let sides = frame.sides(&state);

@@ -6,7 +6,6 @@
 //!              both ──► sides: look, leave, announce │ assess, answer, stop ──► verdict, event, error
 //! ```
 
-mod alarm;
 pub(crate) mod ask;
 mod carried;
 pub(crate) mod inline;

@@ -1,5 +1,6 @@
 //! The entry of a call: its terms are settled, or it is refused.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::context;
@@ -34,14 +35,21 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
         inherit,
     } = ask;
     let start = clock.now();
-    let mut inherited = Tick::NEVER;
+    // What a bare context says. A call's deadline is its token's.
+    let mut bare = Tick::NEVER;
     // The end of the call around this one; where it has none of its own, what is inherited is the end.
     let mut outer_end = Some(Tick::NEVER);
     if inherit && let Some(outer) = context::current() {
-        inherited = outer.clock.cross(clock, outer.signal);
-        outer_end = outer.end.map(|end| outer.clock.cross(clock, end));
-        parents.push(outer.token.0);
+        bare = outer.bare.on_clock(clock);
+        outer_end = outer.end.map(|end| end.on_clock(clock));
+        if !parents
+            .iter()
+            .any(|parent| Arc::ptr_eq(parent, &outer.token.0))
+        {
+            parents.push(outer.token.0);
+        }
     }
+    let mut inherited = bare;
     for parent in &parents {
         inherited = inherited.min(parent.deadline().on_clock(clock));
     }
@@ -58,7 +66,7 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
         let outer_end = outer_end.unwrap_or(inherited);
         (deadline, deadline.plus(grace).min(outer_end))
     } else {
-        (inherited, deadline)
+        (bare, deadline)
     };
     let terms = Terms {
         policy,

@@ -85,10 +85,7 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
 
     /// The frame in which the operation runs.
     pub(crate) fn frame(self: &Arc<Self>) -> Frame {
-        Frame {
-            terms: self.terms().clone(),
-            token: Some(CancelToken(self.clone())),
-        }
+        Frame::new(self.terms().clone(), Some(CancelToken(self.clone())))
     }
 
     /// The operation, for who runs it or withdraws it.
@@ -157,6 +154,7 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
     /// The caller gives up; an operation that nobody has taken is withdrawn and dropped.
     pub(crate) fn leave(&self) -> Phase {
         let phase = self.sides().leave();
+        self.forget_owner();
         if phase == Phase::Queued {
             unwind::dispose(self.take_operation());
         }

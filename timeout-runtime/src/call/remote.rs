@@ -7,12 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use crate::alarm::CallerAlarm;
 use crate::error::TimeoutError;
 use crate::tick::Tick;
 use crate::token::node::Node;
 use crate::{parking, unwind, workers};
 
-use super::alarm::CallerAlarm;
 use super::record::Record;
 use super::rim::Finish;
 use super::sides::{Ended, Look, Report, Sides, Wait};

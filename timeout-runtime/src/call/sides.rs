@@ -243,8 +243,12 @@ impl Sides<'_> {
 
 /// The operation's side.
 impl Sides<'_> {
-    /// The operation is about to run on `worker`; `false` if it was withdrawn.
+    /// The operation is about to run on `worker`; `false` if it was withdrawn, or is about to be: nothing starts after the signal.
     pub(crate) fn start_on(&self, worker: Option<WorkerName>) -> bool {
+        let has_fired = self.token.is_some_and(|token| token.fired().is_some());
+        if has_fired || self.terms.now() >= self.terms.deadline {
+            return false;
+        }
         if let Some(WorkerName(number)) = worker {
             self.state.worker.store(number, Ordering::Relaxed);
         }

@@ -116,11 +116,13 @@ pin_project! {
                 unwind::dispose(record.take_operation());
                 return;
             }
-            {
-                let _inside = context::enter(this.frame);
-                unwind::contain(|| this.future.set(None));
-            }
-            record.destroyed();
+            context::mute(this.muted, || {
+                {
+                    let _inside = context::enter(this.frame);
+                    unwind::contain(|| this.future.set(None));
+                }
+                record.destroyed();
+            });
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{Cause, TimeoutError};
 use crate::event::WorkerName;
 use crate::token::CancelToken;
 use crate::workers::{self, Job, Place};
-use crate::{context, parking, unwind};
+use crate::{context, parking};
 
 use super::TokenParam;
 use super::ask::Ask;
@@ -36,7 +36,7 @@ where
         let run = || {
             let mut frame = self.frame();
             let _inside = context::enter(&mut frame);
-            unwind::catch(|| op(token))
+            op(token)
         };
         carried.within(run, |ended| self.conclude(ended, free));
     }

@@ -12,18 +12,26 @@ use crate::unwind::{self, Kept};
 
 use super::node::Node;
 
-/// What is run when a token fires.
-pub(crate) struct Callback(Kept<Box<dyn FnOnce() + Send>>);
+/// What is run when a token fires, and the listeners that must not hear of what it causes.
+pub(crate) struct Callback {
+    callback: Kept<Box<dyn FnOnce() + Send>>,
+    muted: Vec<u64>,
+}
 
 impl Callback {
     pub(crate) fn new(callback: impl FnOnce() + Send + 'static) -> Self {
-        Self(Kept::new(Box::new(callback)))
+        Self {
+            callback: Kept::new(Box::new(callback)),
+            muted: context::muted(),
+        }
     }
 
     /// Runs it outside any call; a panic ends here.
     pub(crate) fn run(self) {
-        if let Some(callback) = self.0.take() {
-            context::outside(|| unwind::contain(callback));
+        if let Some(callback) = self.callback.take() {
+            context::mute(&self.muted, || {
+                context::outside(|| unwind::contain(callback));
+            });
         }
     }
 }

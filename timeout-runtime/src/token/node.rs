@@ -56,6 +56,14 @@ fn cause_of(state: u8) -> Option<Cause> {
     CAUSES.get(usize::from(state.checked_sub(FIRED)?)).copied()
 }
 
+/// What makes a token fire.
+enum Signal {
+    /// Its deadline has come.
+    Deadline,
+    /// Somebody says so, with a reason perhaps.
+    From(Cause, Option<Reason>),
+}
+
 /// Who looks out for a token's deadline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watch {
@@ -87,6 +95,11 @@ impl<C: Send + Sync + 'static> Node<C> {
         parents: &[NodeRef],
         cargo: C,
     ) -> Arc<Self> {
+        let terms = Terms {
+            // Readers of a token may be anywhere, so it is settled here whose time it is.
+            clock: terms.clock.settled(),
+            ..terms
+        };
         let state = match watch {
             _ if terms.signal.is_never() => PLAIN,
             Watch::Watched => WATCHED,
@@ -146,8 +159,8 @@ impl Node {
 
     /// Makes sure that the token fires at its deadline without anybody looking at it.
     pub(crate) fn attend(self: &Arc<Self>) {
-        if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock.is_virtual() {
-            // A call whose clock is virtual is woken by that clock, and fires its token itself.
+        if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock != Clock::Real {
+            // Who runs by a virtual clock is woken by that clock, and fires its token itself.
             return;
         }
         let Some(at) = self.terms.signal.instant() else {
@@ -190,7 +203,7 @@ impl<C: ?Sized> Node<C> {
         match self.state.load(Ordering::Acquire) {
             PLAIN | WATCHED => None,
             CLOCKED => {
-                if self.terms.now() >= self.terms.signal {
+                if self.terms.is_due() {
                     self.expire();
                 }
                 self.cause()
@@ -232,9 +245,9 @@ impl<C: ?Sized> Node<C> {
         }
     }
 
-    /// The deadline has come. Callbacks run on a worker.
+    /// The deadline has come, unless it has been forgotten meanwhile. Callbacks run on a worker.
     pub(crate) fn expire(&self) {
-        self.fire(self.terms.signal_cause(), None);
+        workers::run_callbacks(self.send(Signal::Deadline));
     }
 
     /// Fires with `cause` unless the token has fired before. Callbacks run on a worker.
@@ -242,17 +255,28 @@ impl<C: ?Sized> Node<C> {
         workers::run_callbacks(self.spread(cause, reason));
     }
 
-    /// Fires with `cause` unless the token has fired before, down to every token below, and wakes all who wait. When it
-    /// returns, they all read fired, also if somebody else is at it. What is left to do is to run the callbacks.
+    /// Fires with `cause` unless the token has fired before, and wakes all who wait. What is left to do is to run the callbacks.
     pub(crate) fn spread(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
+        self.send(Signal::From(cause, reason.cloned()))
+    }
+
+    /// Sends a signal down to every token below. When it returns they all read fired, also if somebody else is at it.
+    fn send(&self, signal: Signal) -> Vec<Callback> {
         let mut fallout = Fallout::default();
-        self.mark(cause, reason, &mut fallout);
+        // Where lines of tokens meet, or another one sends a signal too, a token is met that has fired already.
+        let mut met = HashSet::new();
+        self.mark(signal, &mut fallout);
         while let Some((child, cause, reason)) = fallout.children.pop() {
-            if let Some(child) = child.upgrade() {
-                child.mark(child.hears(cause), reason.as_ref(), &mut fallout);
+            let Some(child) = child.upgrade() else {
+                continue;
+            };
+            if child.cause().is_none() || met.insert(Arc::as_ptr(&child).cast::<()>()) {
+                child.mark(Signal::From(child.hears(cause), reason), &mut fallout);
             }
         }
-        self.reached.store(1, Ordering::Release);
+        if self.cause().is_some() {
+            self.reached.store(1, Ordering::Release);
+        }
         fallout.alarms.into_iter().for_each(timer::disarm);
         for waker in fallout.wakers {
             unwind::contain(|| waker.wake());
@@ -261,25 +285,31 @@ impl<C: ?Sized> Node<C> {
     }
 
     /// Fires this one token, if it has not fired, and finds those that its signal has to reach.
-    fn mark(&self, cause: Cause, reason: Option<&Reason>, fallout: &mut Fallout) {
+    fn mark(&self, signal: Signal, fallout: &mut Fallout) {
         if self.reached.load(Ordering::Acquire) != 0 {
             return;
         }
         let mut links = lock(&self.links);
-        let first = self.cause().unwrap_or(cause);
         if self.cause().is_none() {
-            if let Some(reason) = reason {
-                links.more().reason = Some(Arc::clone(reason));
+            let is_due = self.state.load(Ordering::Acquire) != PLAIN && self.terms.is_due();
+            let (cause, reason) = match signal {
+                // Whoever comes after the deadline comes too late to be the cause.
+                _ if is_due => (self.terms.signal_cause(), None),
+                Signal::From(cause, reason) => (cause, reason),
+                Signal::Deadline => return,
+            };
+            if reason.is_some() {
+                links.more().reason = reason;
             }
             self.state.store(code(cause), Ordering::Release);
             links.release(fallout);
         }
-        if let Some(more) = &links.more {
+        if let (Some(cause), Some(more)) = (self.cause(), &links.more) {
             let reason = &more.reason;
             let children = more.children.iter();
             fallout
                 .children
-                .extend(children.map(|(_, child)| (Weak::clone(child), first, reason.clone())));
+                .extend(children.map(|(_, child)| (Weak::clone(child), cause, reason.clone())));
         }
     }
 
@@ -292,7 +322,7 @@ impl<C: ?Sized> Node<C> {
         let owner = links.owner.take();
         let alarm = links.more.as_mut().and_then(|more| more.alarm.take());
         drop(links);
-        drop(owner);
+        unwind::dispose(owner);
         if let Some(key) = alarm {
             timer::disarm(key);
         }
@@ -345,6 +375,12 @@ impl<C: ?Sized> Node<C> {
         parking::store(&self.links, |links| Some(&mut links.owner), waker);
     }
 
+    /// The caller has gone, and is not to be woken any more.
+    pub(crate) fn forget_owner(&self) {
+        let owner = lock(&self.links).owner.take();
+        unwind::dispose(owner);
+    }
+
     /// Wakes the caller of the call that this token belongs to.
     pub(crate) fn wake_owner(&self) {
         let owner = lock(&self.links).owner.take();
@@ -373,8 +409,7 @@ impl<C: ?Sized> Node<C> {
     }
 
     pub(crate) fn remove_waiter(&self, key: usize) {
-        let waker = self.unlink(|more| more.waiters.try_remove(key));
-        drop(waker);
+        unwind::dispose(self.unlink(|more| more.waiters.try_remove(key)));
     }
 
     /// Adds a callback, or gives it back if the signal has come.

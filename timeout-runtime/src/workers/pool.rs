@@ -49,6 +49,8 @@ struct Worker {
 struct State {
     idle: Vec<Arc<Worker>>,
     live: BTreeMap<WorkerName, Arc<Worker>>,
+    /// How many of those have no thread yet, and may not get one.
+    starting: usize,
     queue: BTreeMap<u64, Arc<dyn Job>>,
     last_name: u64,
     last_ticket: u64,
@@ -57,6 +59,7 @@ struct State {
 static STATE: Mutex<State> = Mutex::new(State {
     idle: Vec::new(),
     live: BTreeMap::new(),
+    starting: 0,
     queue: BTreeMap::new(),
     last_name: 0,
     last_ticket: 0,
@@ -123,15 +126,23 @@ pub(crate) fn submit(job: Arc<dyn Job>) -> Result<Place, NoWorker> {
         Err(job) => job,
     };
     // Since the pool was looked at under another hold of the lock, it is looked at again.
-    let mut state = lock(&STATE);
-    if let Some(worker) = state.claim_idle() {
+    let mut state = loop {
+        let mut state = lock(&STATE);
+        if let Some(worker) = state.claim_idle() {
+            drop(state);
+            worker.give(job);
+            return Ok(Place::Handed);
+        }
+        if state.live.len() > state.starting {
+            break state;
+        }
+        if state.starting == 0 {
+            return Err(NoWorker);
+        }
+        // Somebody else is about to learn whether a thread can be had.
         drop(state);
-        worker.give(job);
-        return Ok(Place::Handed);
-    }
-    if state.live.is_empty() {
-        return Err(NoWorker);
-    }
+        thread::yield_now();
+    };
     state.last_ticket += 1;
     let ticket = state.last_ticket;
     state.queue.insert(ticket, job);
@@ -185,6 +196,7 @@ fn start(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
             thread: OnceLock::new(),
         });
         state.live.insert(name, worker.clone());
+        state.starting += 1;
         worker
     };
     let mut thread = thread::Builder::new().name(worker.name.to_string());
@@ -196,16 +208,21 @@ fn start(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
         move || worker.run()
     };
     // An impossible stack size makes the standard library panic rather than fail.
-    match unwind::catch(|| thread.spawn(run)) {
+    let spawned = unwind::catch(|| thread.spawn(run));
+    let mut state = lock(&STATE);
+    state.starting -= 1;
+    match spawned {
         Ok(Ok(_)) => {
+            drop(state);
             worker.remember();
             Ok(())
         }
         refused => {
+            state.live.remove(&worker.name);
+            drop(state);
             if let Err(payload) = refused {
                 unwind::dispose(payload);
             }
-            lock(&STATE).live.remove(&worker.name);
             match lock(&worker.job).take() {
                 Some(job) => Err(job),
                 None => unreachable!("only the worker's own thread takes its job"),
@@ -257,10 +274,12 @@ impl Worker {
             let reuse = settings::reuse();
             if let Some(job) = job {
                 let mut free = !reuse;
-                job.run(self.name, &mut || {
-                    if !std::mem::replace(&mut free, true) {
-                        self.rest();
-                    }
+                unwind::contain(|| {
+                    job.run(self.name, &mut || {
+                        if !std::mem::replace(&mut free, true) {
+                            self.rest();
+                        }
+                    });
                 });
                 if !free {
                     self.rest();

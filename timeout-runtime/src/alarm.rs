@@ -38,16 +38,18 @@ impl Drop for Armed {
 impl CallerAlarm {
     /// Has the task woken at `until` by `clock`; an alarm set before is replaced.
     pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
-        let rings = match self {
+        let is_set = match self {
             Self::Armed { at, alarm } if *at == until => timer::rearm(alarm.0, context.waker()),
             #[cfg(feature = "tokio")]
             Self::Virtual { at, sleep } if *at == until => {
                 sleep.as_mut().poll(context).is_pending()
             }
-            _ => {
-                *self = Self::Unset;
-                until.is_never() || self.arm(clock, until, context)
-            }
+            _ => false,
+        };
+        // One that has rung before its time was set by the system's clock, and the runtime's has been paused since.
+        let rings = is_set || {
+            *self = Self::Unset;
+            until.is_never() || self.arm(clock, until, context)
         };
         if !rings {
             // Due already, or there is no timer to be had: look again as soon as others have had their turn.

@@ -1,0 +1,10 @@
+use std::time::Duration;
+
+use timeout_runtime::{TimeoutError, timeout};
+
+#[timeout(deadline = Duration::from_secs(5))]
+fn scan(rows: Vec<u8>) -> Result<usize, TimeoutError> {
+    Ok(rows.len())
+}
+
+fn main() {}

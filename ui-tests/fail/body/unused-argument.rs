@@ -1,0 +1,10 @@
+#![deny(unused_variables)]
+
+use timeout_runtime::{TimeoutError, timeout};
+
+#[timeout(ms = 50)]
+fn scan(rows: Vec<u8>) -> Result<usize, TimeoutError> {
+    Ok(1)
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+#![deny(dead_code)]
+
+use timeout_runtime::{TimeoutError, timeout};
+
+#[timeout(ms = 50)]
+fn scan(rows: Vec<u8>) -> Result<usize, TimeoutError> {
+    Ok(rows.len())
+}
+
+fn main() {}

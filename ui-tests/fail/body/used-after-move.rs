@@ -1,0 +1,9 @@
+use timeout_runtime::{TimeoutError, timeout};
+
+#[timeout(ms = 50)]
+fn scan(rows: Vec<u8>) -> Result<usize, TimeoutError> {
+    drop(rows);
+    Ok(rows.len())
+}
+
+fn main() {}

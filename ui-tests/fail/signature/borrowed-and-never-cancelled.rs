@@ -1,0 +1,8 @@
+use timeout_runtime::{TimeoutError, timeout};
+
+#[timeout(ms = 50, cancel = false)]
+fn scan(text: &str) -> Result<usize, TimeoutError> {
+    Ok(text.len())
+}
+
+fn main() {}

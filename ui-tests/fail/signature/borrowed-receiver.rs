@@ -1,0 +1,12 @@
+use timeout_runtime::{TimeoutError, timeout};
+
+struct Table(Vec<u8>);
+
+impl Table {
+    #[timeout(ms = 50)]
+    fn scan(&self) -> Result<usize, TimeoutError> {
+        Ok(self.0.len())
+    }
+}
+
+fn main() {}
