@@ -151,6 +151,37 @@ fn blocking_io_is_interrupted() {
 }
 
 #[test]
+fn retry_tells_the_limit_of_an_attempt_from_that_of_all() {
+    let Printed { stdout, code, .. } = run_plain("retry");
+    assert_eq!(
+        stdout,
+        "one slow answer:\n  attempt 1\n  attempt timed out\n  attempt 2\n  \
+         answer: 7 pieces\n  attempts after that: 0\n\
+         slow answers only:\n  attempt 1\n  attempt timed out\n  attempt 2\n  attempt timed out\n  \
+         attempt 3\n  attempt timed out\n  no answer: attempt timed out\n  attempts after that: 0\n\
+         no time for a pause:\n  attempt 1\n  attempt timed out\n  \
+         no answer: order timed out\n  attempts after that: 0\n\
+         no time for an attempt:\n  attempt 1\n  attempt ran past the deadline around it\n  \
+         no answer: order timed out\n  attempts after that: 0\n"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn fan_out_is_heard_by_all_tasks_and_threads() {
+    let Printed { stdout, code, .. } = run_plain("fan_out");
+    assert_eq!(
+        stdout,
+        "search: timed out\n\
+         index thread: timed out\n\
+         shard 1: ran past the deadline around it\n\
+         shard 2: ran past the deadline around it\n\
+         shard 3: ran past the deadline around it\n"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn listener_hears_every_kind_of_event() {
     let Printed { stdout, code, .. } = run_plain("listener");
     let expected = [

@@ -31,7 +31,7 @@ fn pairs() -> Vec<(Way, Way)> {
 /// Guards against a deadline that is counted anew from the start of each call.
 #[test]
 fn the_second_call_inside_has_what_the_first_has_left() {
-    const USED: Duration = Duration::from_millis(20);
+    const USED: u64 = 20;
     for (outer_way, inner_way) in pairs() {
         let outer = limit("budgets::outer", LONG);
         let outcome = outer_way.run(&outer, move |_| {
@@ -41,7 +41,7 @@ fn the_second_call_inside_has_what_the_first_has_left() {
                 let outcome = inner_way.run(&inner, |token| {
                     let left = token.remaining();
                     assert!(Deadline::current().remaining() <= left);
-                    thread::sleep(USED);
+                    thread::sleep(Duration::from_millis(USED));
                     Ok::<_, TimeoutError>(left)
                 });
                 outcome.success().flatten().expect("it has a deadline")
@@ -50,11 +50,9 @@ fn the_second_call_inside_has_what_the_first_has_left() {
         });
         let [first, second] = outcome.success().expect("there was time enough");
         let budget = Duration::from_millis(LONG);
+        let rest = Duration::from_millis(LONG - USED);
         assert!(first <= budget, "{inner_way:?} in {outer_way:?}: {first:?}");
-        assert!(
-            second <= budget - USED,
-            "{inner_way:?} in {outer_way:?}: {second:?}"
-        );
+        assert!(second <= rest, "{inner_way:?} in {outer_way:?}: {second:?}");
     }
 }
 
@@ -217,7 +215,8 @@ fn three_calls_deep_the_nearest_end_is_a_time_out_where_it_is_set_and_a_deadline
     crowd(AT_ONCE, rows.len(), |row| {
         let (ways, nearest) = rows[row];
         let (sender, inside) = mpsc::channel();
-        level(ways, nearest, 0, sender);
+        level(ways, nearest, 0, &sender);
+        drop(sender);
         let mut found: Vec<(usize, Option<Cause>)> = inside.into_iter().collect();
         found.sort_by_key(|&(level, _)| level);
         let expected = [0, 1, 2].map(|level| {
@@ -237,13 +236,13 @@ fn level(
     ways: [Way; 3],
     nearest: usize,
     level: usize,
-    sender: mpsc::Sender<(usize, Option<Cause>)>,
+    sender: &mpsc::Sender<(usize, Option<Cause>)>,
 ) {
     let ms = if level == nearest { BRIEF } else { LONG };
     let send = sender.clone();
     let outcome = ways[level].run(&limit("budgets::level", ms), move |token| {
         if level < 2 {
-            self::level(ways, nearest, level + 1, send);
+            self::level(ways, nearest, level + 1, &send);
             // What ended below ends nothing here.
             token.check()
         } else {

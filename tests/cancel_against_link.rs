@@ -1,6 +1,6 @@
 //! A signal that comes while somebody links, registers or starts to wait is heard once, never missed and never twice.
 //!
-//! The environment variable `TIMEOUT_TEST_ROUNDS` says how often each pair meets, by default 10 000 times.
+//! The environment variable `TIMEOUT_TEST_ROUNDS` says how often each pair meets, by default 20 000 times.
 
 mod support;
 
@@ -19,7 +19,7 @@ use timeout_runtime::{
 const LONG: u64 = 600_000;
 
 fn rounds() -> usize {
-    std::env::var("TIMEOUT_TEST_ROUNDS").map_or(10_000, |rounds| rounds.parse().unwrap())
+    std::env::var("TIMEOUT_TEST_ROUNDS").map_or(20_000, |rounds| rounds.parse().unwrap())
 }
 
 /// Where two threads meet, so that both go on at once.
@@ -149,7 +149,6 @@ fn a_callback_taken_back_beside_a_cancel_runs_once_or_is_prevented() {
     );
 }
 
-static PEND: AtomicUsize = AtomicUsize::new(0);
 #[test]
 fn an_async_wait_begun_beside_a_cancel_is_ready_or_woken_once() {
     beside_cancel(
@@ -162,14 +161,12 @@ fn an_async_wait_begun_beside_a_cancel_is_ready_or_woken_once() {
             (wait, polled, calls)
         },
         |_, (mut wait, polled, calls)| {
-            if polled.is_pending() {PEND.fetch_add(1, Ordering::SeqCst);}
             assert_eq!(calls.count(), usize::from(polled.is_pending()));
             let waker = Arc::clone(&calls).into();
             let again = wait.as_mut().poll(&mut Context::from_waker(&waker));
             assert_eq!(again, Poll::Ready(()));
         },
     );
-    eprintln!("PEND {}", PEND.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -244,7 +241,10 @@ fn nothing_starts_below_a_token_that_was_cancelled_before() {
             cancelled.child().child(),
             CancelToken::linked([&live, &cancelled]),
         ];
-        assert!(born.iter().all(|token| token.cause() == Some(Cause::Cancelled)));
+        assert!(
+            born.iter()
+                .all(|token| token.cause() == Some(Cause::Cancelled))
+        );
         let ran = Gate::new();
         for token in born {
             let runs = ran.clone();
@@ -279,7 +279,12 @@ fn a_signal_goes_down_and_nowhere_else() {
     grandchildren[0].cancel();
     assert!(!children[0].is_cancelled() && !root.is_cancelled());
     root.cancel();
-    assert!(children.iter().chain(&grandchildren).all(CancelToken::is_cancelled));
+    assert!(
+        children
+            .iter()
+            .chain(&grandchildren)
+            .all(CancelToken::is_cancelled)
+    );
 }
 
 /// Guards against callbacks that see the tokens above or beside them not cancelled yet.

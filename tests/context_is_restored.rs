@@ -1,6 +1,8 @@
 //! The context around a call is there inside it, is carried elsewhere by those who say so, and is put back exactly when the call
 //! ends, however it ends.
 
+#[path = "support/crowd.rs"]
+mod crowd;
 #[path = "support/panics.rs"]
 mod panics;
 mod support;
@@ -11,6 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crowd::crowd;
 use futures::FutureExt;
 use support::{ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, until_fired};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
@@ -163,30 +166,30 @@ fn the_context_around_is_the_same_after_a_call_as_before() {
 #[test]
 fn the_call_around_is_the_current_one_again_after_a_call_inside_it() {
     panics::record_panics();
-    for outer_way in EVERY_WAY {
-        for way in EVERY_WAY {
-            for ending in ENDINGS {
-                let outcome = outer_way.run(&graceful("context::around"), move |token| {
-                    let runtime = single();
-                    let before = (Deadline::current(), token.deadline());
-                    {
-                        let _inside = runtime.enter();
-                        block_on(ending.make(way));
-                    }
-                    runtime.shutdown_background();
-                    let after = (Deadline::current(), token.deadline());
-                    let mark = token.clone();
-                    Ok::<_, TimeoutError>((before == after, Seen::by(&mark).hears))
-                });
-                let found = outcome.success();
-                assert_eq!(
-                    found,
-                    Some((true, true)),
-                    "{ending:?} {way:?} in {outer_way:?}"
-                );
-            }
+    let pairs = EVERY_WAY.map(|outer| EVERY_WAY.map(|inner| (outer, inner)));
+    let pairs = pairs.concat();
+    crowd(5, pairs.len(), |row| {
+        let (outer_way, way) = pairs[row];
+        for ending in ENDINGS {
+            let outcome = outer_way.run(&graceful("context::around"), move |token| {
+                let runtime = single();
+                let before = (Deadline::current(), token.deadline());
+                {
+                    let _inside = runtime.enter();
+                    block_on(ending.make(way));
+                }
+                runtime.shutdown_background();
+                let after = (Deadline::current(), token.deadline());
+                Ok::<_, TimeoutError>((before == after, Seen::by(&token).hears))
+            });
+            let found = outcome.success();
+            assert_eq!(
+                found,
+                Some((true, true)),
+                "{ending:?} {way:?} in {outer_way:?}"
+            );
         }
-    }
+    });
 }
 
 /// Guards against what a call leaves on the thread that has polled, or dropped, it.
@@ -241,7 +244,7 @@ fn nothing_is_left_on_a_worker() {
             context.run(|| block_on(ending.make(way)));
             // Callbacks of a deadline run on workers, outside any call.
             let (sender, found) = mpsc::channel();
-            let outcome = Way::SyncWorker.run(&limit("context::after", 1_000), move |token| {
+            let outcome = Way::SyncWorker.run(&limit("context::after", 300), move |token| {
                 let later = Deadline::current() != token.deadline();
                 let by = mark.clone();
                 let send = sender.clone();
@@ -271,7 +274,7 @@ fn a_context_is_carried_by_those_who_say_so() {
         let outcome = way.run(&graceful("context::carried"), move |token| {
             let look = || {
                 let inner = limit("context::helper", LONG * 2);
-                let outcome = inner.outcome_inline(|token| Ok::<_, TimeoutError>(token));
+                let outcome = inner.outcome_inline(Ok::<_, TimeoutError>);
                 let inner = outcome.success().expect("nothing has fired");
                 (Deadline::current(), inner)
             };

@@ -57,7 +57,7 @@ fn a_chain_is_cancelled_and_dropped_in_every_order() {
     type Drops = fn(Vec<CancelToken>);
     let orders: [(&str, bool, Drops); 5] = [
         ("root first", true, |tokens| {
-            tokens.into_iter().for_each(drop)
+            tokens.into_iter().for_each(drop);
         }),
         (
             "leaf first",
@@ -236,7 +236,9 @@ fn a_call_at_the_end_of_a_chain_ends_as_any_other() {
         let context = CallContext::detached().with_token(&last);
         drop(last);
         step("calls", || {
-            EVERY_WAY.into_iter().for_each(|way| succeeds(way, &context));
+            for way in EVERY_WAY {
+                succeeds(way, &context);
+            }
         });
         step("cancelled calls", || {
             let under_way = Arc::new(Barrier::new(EVERY_WAY.len()));

@@ -115,7 +115,9 @@ fn calls_can_be_made_by_the_end_of_a_thread() {
 #[test]
 fn a_worker_that_ends_may_make_calls() {
     let (sender, endings) = mpsc::channel();
-    timeout_runtime::workers::Settings::new().reuse(false).apply();
+    timeout_runtime::workers::Settings::new()
+        .reuse(false)
+        .apply();
     let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
         let act = move || {
             let inside = limit("thread_ends::in_destructor", 60_000);

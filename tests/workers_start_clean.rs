@@ -37,14 +37,20 @@ enum First {
     Panic,
     LateSuccess,
     LatePanic,
+    /// Late, since a deadline around the call has passed.
+    PastOuterDeadline,
+    /// Late, since a token around the call was cancelled.
+    Cancelled,
 }
 
-const EVERY_FIRST: [First; 5] = [
+const EVERY_FIRST: [First; 7] = [
     First::Success,
     First::Error,
     First::Panic,
     First::LateSuccess,
     First::LatePanic,
+    First::PastOuterDeadline,
+    First::Cancelled,
 ];
 
 const OUTER: Duration = Duration::from_secs(100);
@@ -60,24 +66,35 @@ fn first_call(first: First) -> Gate {
     let body = release.clone();
     let outer = CancelToken::new();
     let context = CallContext::detached()
-        .with_deadline(Deadline::after(OUTER))
+        .with_deadline(Deadline::after(match first {
+            First::PastOuterDeadline => Duration::from_millis(BRIEF),
+            _ => OUTER,
+        }))
         .with_token(&outer);
-    let is_late = matches!(first, First::LateSuccess | First::LatePanic);
-    let timeout = limit(
-        "workers_start_clean::first",
-        if is_late { BRIEF } else { 60_000 },
-    );
+    let (own_limit, is_late) = match first {
+        First::LateSuccess | First::LatePanic => (BRIEF, true),
+        First::PastOuterDeadline | First::Cancelled => (60_000, true),
+        _ => (60_000, false),
+    };
+    let timeout = limit("workers_start_clean::first", own_limit);
+    let cancels = outer.clone();
     let runtime = runtime();
     let ending = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
             context.run(|| {
                 timeout.outcome(move |_| {
                     Handle::current();
+                    if matches!(first, First::Cancelled) {
+                        cancels.cancel();
+                    }
                     if is_late {
                         body.wait();
                     }
                     match first {
-                        First::Success | First::LateSuccess => Ok(()),
+                        First::Success
+                        | First::LateSuccess
+                        | First::PastOuterDeadline
+                        | First::Cancelled => Ok(()),
                         First::Error => Err(()),
                         First::Panic | First::LatePanic => panic!("wanted: {first:?}"),
                     }
@@ -89,7 +106,9 @@ fn first_call(first: First) -> Gate {
         (First::Success, Ok(Outcome::Success(())))
         | (First::Error, Ok(Outcome::Failure(())))
         | (First::Panic, Err(_))
-        | (First::LateSuccess | First::LatePanic, Ok(Outcome::TimedOut(_))) => {}
+        | (First::LateSuccess | First::LatePanic, Ok(Outcome::TimedOut(_)))
+        | (First::PastOuterDeadline, Ok(Outcome::DeadlineExceeded(_)))
+        | (First::Cancelled, Ok(Outcome::Cancelled(_))) => {}
         (_, ending) => panic!("{first:?}: {ending:?}"),
     }
     outer.cancel();
@@ -121,7 +140,7 @@ fn a_call_sees_only_its_own_context_whatever_ended_the_one_before() {
     }
     let workers: Vec<_> = recorder.events().iter().map(|event| event.worker).collect();
     assert!(workers[0].is_some());
-    assert_eq!(workers, [workers[0]; 5], "there was one worker");
+    assert_eq!(workers, [workers[0]; 7], "there was one worker");
 }
 
 /// Guards against the handle of a runtime that is long gone, where the next call has one of its own.

@@ -77,12 +77,12 @@ impl Row {
                 }
             }
         }
-        rows.retain(Self::is_decided);
+        rows.retain(|row| row.is_decided());
         rows
     }
 
     /// Whether there is such a call, and only one way for it to end.
-    fn is_decided(&self) -> bool {
+    fn is_decided(self) -> bool {
         let has_future = !matches!(self.way, Way::SyncWorker | Way::SyncInline);
         let exists = match self.source {
             Source::Dropped => has_future,
@@ -98,15 +98,15 @@ impl Row {
         exists && !is_race
     }
 
-    pub fn is_cancelled(&self) -> bool {
+    pub fn is_cancelled(self) -> bool {
         self.cause() == Cause::Cancelled
     }
 
-    pub fn is_first(&self) -> bool {
+    pub fn is_first(self) -> bool {
         matches!(self.body, Body::AnswersFirst | Body::FailsFirst)
     }
 
-    fn cause(&self) -> Cause {
+    fn cause(self) -> Cause {
         match self.source {
             Source::OwnLimit => Cause::TimedOut,
             Source::Inherited | Source::Shared => Cause::DeadlineExceeded,
@@ -115,12 +115,11 @@ impl Row {
     }
 
     /// Whether an answer that follows the signal still finds the caller.
-    fn is_awaited_after_the_signal(&self) -> bool {
+    fn is_awaited_after_the_signal(self) -> bool {
         let is_in_place = !self.way.abandons();
         match self.source {
-            Source::Dropped => false,
             // Nobody outstays the end of what is around him.
-            Source::Inherited => false,
+            Source::Dropped | Source::Inherited => false,
             Source::OwnLimit | Source::Shared => self.graceful,
             // In place the operation has its say before its caller looks at the token.
             _ => self.graceful || is_in_place,
@@ -128,7 +127,7 @@ impl Row {
     }
 
     /// The rules.
-    pub fn ending(&self) -> Ending {
+    pub fn ending(self) -> Ending {
         let failed = || Failure::Error(WORDS.into());
         let answers = !matches!(self.body, Body::StopsWithError | Body::FailsFirst);
         let is_caller_there = self.source != Source::Dropped || !self.way.abandons();

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// A limit in milliseconds that is to pass: long enough for an operation to start on a busy machine.
-pub const SHORT: u64 = 100;
+pub const SHORT: u64 = 200;
 
 /// A door that is shut until somebody opens it.
 #[derive(Clone, Default)]

@@ -197,7 +197,7 @@ static KEYS: [Key; 14] = [
         takes: "tokens",
         example: "upstream = [shutdown, request]",
         near: &["parent", "parents", "linked"],
-        read: |option, args| option.fill(&mut args.upstream, values::list),
+        read: |option, args| option.fill(&mut args.upstream, values::references),
     },
     Key {
         word: "deadline",

@@ -96,10 +96,16 @@ fn here(sig: &Signature) -> Span {
     Span::mixed_site().located_at(sig.ident.span())
 }
 
-/// The one mention of the runtime's path, so that a wrong one is one error.
+/// The one mention of the runtime's path, so that a wrong one is one error, at the path.
 fn open(door: &Door, here: Span) -> TokenStream {
-    let runtime = &door.runtime;
-    quote_spanned!(here=> use #runtime::__private as __timeout_p;)
+    if let Some(path) = &door.runtime {
+        let here = here.located_at(path.span());
+        quote_spanned!(here=> use #path::__private as __timeout_p;)
+    } else {
+        // Where this is wrong, the option is missing from the attribute.
+        let path = quote_spanned!(Span::mixed_site()=> ::timeout_runtime);
+        quote_spanned!(here=> use #path::__private as __timeout_p;)
+    }
 }
 
 fn braces(tokens: TokenStream, span: Span) -> TokenTree {
@@ -171,7 +177,10 @@ impl<'a> Expansion<'a> {
                 .as_ref()
                 .map(|deadline| ask(deadline, "deadline", &deadline.value)),
         );
-        options.extend(plan.upstream.iter().flat_map(upstream));
+        options.extend(plan.upstream.iter().flat_map(|upstream| {
+            let tokens = upstream.value.iter();
+            tokens.map(|token| ask(upstream, "upstream", token))
+        }));
         options.extend(
             plan.run
                 .grace()
@@ -362,14 +371,6 @@ fn limit(limit: &Given<Limit>) -> (usize, TokenStream) {
         Limit::Secs(secs) => ask(limit, "secs", secs),
         Limit::Time(value) => ask(limit, "limit", time(value)),
     }
-}
-
-/// Tokens are taken by reference, each by itself, so that they may be of different types.
-fn upstream(tokens: &Given<Vec<TokenStream>>) -> impl Iterator<Item = (usize, TokenStream)> {
-    tokens.value.iter().map(|token| {
-        let here = Span::mixed_site().located_at(token.span());
-        ask(tokens, "upstream", quote_spanned!(here=> &(#token)))
-    })
 }
 
 /// Adds an option to what is asked for, in its place among the others.

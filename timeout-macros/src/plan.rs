@@ -1,8 +1,7 @@
 //! What the expansion does, checked: every rule that takes more than one value to judge.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote_spanned};
-use syn::{Safety, Signature, Type};
+use syn::{Path, Safety, Signature, Type};
 
 use crate::args::{Args, Given, Slot};
 use crate::errors::Errors;
@@ -35,8 +34,8 @@ pub(crate) struct Plan<'a> {
 
 /// How generated code reaches the runtime, and the body its token. Known even when the rest is wrong.
 pub(crate) struct Door {
-    /// The path of the runtime crate.
-    pub(crate) runtime: TokenStream,
+    /// The path of the runtime crate, if it is not the usual one.
+    pub(crate) runtime: Option<Path>,
     /// The name of the body's token.
     pub(crate) token: Ident,
     /// The same name in each hygiene context in which the body uses it; empty if the body does not ask.
@@ -72,9 +71,7 @@ pub(crate) enum Limit {
 
 impl Door {
     pub(crate) fn new(args: &Args, item: &Item) -> Self {
-        let default = || quote_spanned!(Span::mixed_site()=> ::timeout_runtime);
-        let runtime = args.runtime.given();
-        let runtime = runtime.map_or_else(default, |path| path.value.to_token_stream());
+        let runtime = args.runtime.given().map(|path| path.value.clone());
         let default = || Ident::new("cancel_token", Span::mixed_site());
         let token = args.token.given();
         let token = token.map_or_else(default, |name| name.value.clone());

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
-use syn::{Expr, ExprLit, ExprUnary, Lit, LitInt, LitStr, Path, UnOp};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprLit, ExprReference, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp};
 
 use crate::args::Key;
 use crate::duration;
@@ -150,15 +151,22 @@ pub(crate) fn identifier(expr: &Expr, key: &Key) -> syn::Result<Ident> {
     }
 }
 
-/// Any expression that is not a literal, or several between brackets.
-pub(crate) fn list(expr: &Expr, key: &Key) -> syn::Result<Vec<TokenStream>> {
+/// References to an expression that is not a literal, or to each of several between brackets, which may differ in their types.
+pub(crate) fn references(expr: &Expr, key: &Key) -> syn::Result<Vec<TokenStream>> {
+    let reference = |expr: &Expr| {
+        expression(expr, key)?;
+        let here = Span::mixed_site().located_at(expr.span());
+        Ok(ExprReference {
+            attrs: Vec::new(),
+            and_token: Token![&](here),
+            mutability: None,
+            expr: Box::new(expr.clone()),
+        }
+        .into_token_stream())
+    };
     match visible(expr) {
-        Expr::Array(array) => array
-            .elems
-            .iter()
-            .map(|expr| expression(expr, key))
-            .collect(),
-        expr => Ok(vec![expression(expr, key)?]),
+        Expr::Array(array) => array.elems.iter().map(reference).collect(),
+        expr => Ok(vec![reference(expr)?]),
     }
 }
 

@@ -121,13 +121,12 @@ pub(crate) fn current() -> Option<Outer> {
         } else {
             Deadline::on(terms.clock, terms.signal)
         };
-        // Carried elsewhere by its context, a call is known by its token.
-        let call = if terms.is_call {
-            terms
+        let end = if terms.is_call {
+            terms.caller_end()
         } else {
-            token.0.terms()
+            // Carried elsewhere by its context, a call is known by its token.
+            token.0.caller_end()
         };
-        let end = (call.is_call && call.fires()).then(|| Deadline::on(call.clock, call.end));
         Some(Outer { bare, end, token })
     })
     .flatten()
@@ -137,10 +136,9 @@ pub(crate) fn current() -> Option<Outer> {
 pub(crate) fn deadline() -> Deadline {
     with(|ambient| {
         let Frame { terms, token, .. } = &ambient.frame;
-        let own = Deadline::on(terms.clock, terms.signal);
         match token {
-            Some(token) => own.min(token.deadline()),
-            None => own,
+            Some(token) => token.deadline(),
+            None => Deadline::on(terms.clock.settled(), terms.signal),
         }
     })
     .unwrap_or(Deadline::never())

@@ -76,6 +76,7 @@ pub trait Upstream {
     fn each(&self, take: &mut dyn FnMut(&CancelToken));
 }
 
+#[diagnostic::do_not_recommend]
 impl Upstream for CancelToken {
     fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
         take(self);
@@ -320,13 +321,13 @@ impl InlineCall {
     }
 }
 
-/// A function that returns a future: made now, polled in place.
+/// A function that returns a future: made now, polled in place. That it is a future of `R` is asked by what callers are given, and
+/// not here too, so that a mismatch is one error.
 pub fn made_inline<R, A, F, Fut>(ask: Ask, op: F) -> Made<R, Fut, Convert<R>>
 where
     R: FromTimeout,
     A: TokenParam,
     F: FnOnce(A) -> Fut,
-    Fut: Future<Output = R>,
 {
     made_inline_or(ask, R::from_timeout, op, R::ending)
 }
@@ -341,7 +342,6 @@ pub fn made_inline_or<R, A, F, Fut, B>(
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
-    Fut: Future<Output = R>,
     B: FnOnce(TimeoutError) -> R,
 {
     made::made(ask, classify, op, Or(fallback))

@@ -8,14 +8,12 @@
 mod chosen {
     pub(crate) use std::sync::Mutex;
     pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
-    pub(crate) use std::thread_local;
 }
 
 #[cfg(all(test, timeout_loom))]
 mod chosen {
     pub(crate) use loom::sync::Mutex;
     pub(crate) use loom::sync::atomic::{AtomicU8, Ordering};
-    pub(crate) use loom::thread_local;
 
     impl<T> super::Lock for Mutex<T> {
         type Inside = T;
@@ -31,6 +29,24 @@ mod chosen {
 }
 
 pub(crate) use chosen::*;
+
+/// A thread-local that is there without a first use, and if it needs no drop, to the very end of its thread.
+macro_rules! const_thread_local {
+    ($(#[$attr:meta])* static $name:ident: $type:ty = $init:expr;) => {
+        #[cfg(not(all(test, timeout_loom)))]
+        std::thread_local! {
+            $(#[$attr])*
+            static $name: $type = const { $init };
+        }
+        #[cfg(all(test, timeout_loom))]
+        loom::thread_local! {
+            $(#[$attr])*
+            static $name: $type = $init;
+        }
+    };
+}
+
+pub(crate) use const_thread_local;
 
 use std::ops::DerefMut;
 use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};

@@ -93,6 +93,11 @@ impl Terms {
         self.policy.cancel
     }
 
+    /// When the call's caller is gone at the latest, which binds the calls inside; `None` if it does not.
+    pub(crate) fn caller_end(&self) -> Option<Deadline> {
+        (self.is_call && self.fires()).then(|| Deadline::on(self.clock, self.end))
+    }
+
     /// The cause with which the token fires by itself.
     pub(crate) fn signal_cause(&self) -> Cause {
         if self.fires() {

@@ -62,6 +62,8 @@ enum Signal {
     Deadline,
     /// Somebody says so, with a reason perhaps.
     From(Cause, Option<Reason>),
+    /// As `From`, before the token was there.
+    Earlier(Cause, Option<Reason>),
 }
 
 /// Who looks out for a token's deadline.
@@ -186,7 +188,8 @@ impl<C: ?Sized> Node<C> {
         let _ = self.parents.set(links.collect());
         // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
-            self.fire(self.hears(cause), reason.as_ref());
+            let callbacks = self.send(Signal::Earlier(self.hears(cause), reason));
+            workers::run_callbacks(callbacks);
         }
     }
 
@@ -293,6 +296,7 @@ impl<C: ?Sized> Node<C> {
         if self.cause().is_none() {
             let is_due = self.state.load(Ordering::Acquire) != PLAIN && self.terms.is_due();
             let (cause, reason) = match signal {
+                Signal::Earlier(cause, reason) => (cause, reason),
                 // Whoever comes after the deadline comes too late to be the cause.
                 _ if is_due => (self.terms.signal_cause(), None),
                 Signal::From(cause, reason) => (cause, reason),
@@ -361,6 +365,14 @@ impl<C: ?Sized> Node<C> {
         (self.state.load(Ordering::Acquire) == CLOCKED)
             .then(|| clock.cross(Clock::Real, signal).instant())
             .flatten()
+    }
+
+    /// As `Terms::caller_end`, as long as the call has not ended in time.
+    pub(crate) fn caller_end(&self) -> Option<Deadline> {
+        match self.state.load(Ordering::Acquire) {
+            PLAIN => None,
+            _ => self.terms().caller_end(),
+        }
     }
 
     fn own_deadline(&self) -> Deadline {

@@ -1,8 +1,9 @@
 //! What a token hangs on, and how a long chain of tokens is let go.
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 
-use crate::sync::thread_local;
+use crate::sync::const_thread_local;
 use crate::unwind;
 
 use super::node::NodeRef;
@@ -14,26 +15,31 @@ pub(super) struct Link {
 }
 
 /// Parents that a thread is about to let go of, while it is letting go of a child.
-#[derive(Default)]
 struct LettingGo {
     active: Cell<bool>,
-    list: RefCell<Vec<Vec<Link>>>,
+    // Without a destructor, so that it outlives every other thread-local, whose destructors may let go of tokens.
+    list: ManuallyDrop<RefCell<Vec<Vec<Link>>>>,
 }
 
-thread_local! {
-    static LETTING_GO: LettingGo = LettingGo::default();
+const_thread_local! {
+    static LETTING_GO: LettingGo = LettingGo {
+        active: Cell::new(false),
+        list: ManuallyDrop::new(RefCell::new(Vec::new())),
+    };
 }
 
 impl LettingGo {
     /// The last child of a parent drops that parent, and so on up: each goes into the list, not into the next stack frame.
     fn add(&self, links: Vec<Link>) {
-        self.list.borrow_mut().push(links);
         if self.active.replace(true) {
+            self.list.borrow_mut().push(links);
             return;
         }
+        unwind::dispose(links);
         while let Some(links) = self.pop() {
             unwind::dispose(links);
         }
+        drop(self.list.take());
         self.active.set(false);
     }
 
@@ -44,10 +50,7 @@ impl LettingGo {
 
 /// Lets go of a dropped node's parents, after it has left their links.
 pub(super) fn let_go(links: Vec<Link>) {
-    if links.is_empty() {
-        return;
+    if !links.is_empty() {
+        LETTING_GO.with(|going| going.add(links));
     }
-    let mut links = Some(links);
-    // Once the thread's storage is gone the links are dropped here, where `links` is.
-    let _ = LETTING_GO.try_with(|going| links.take().map(|links| going.add(links)));
 }

@@ -2,7 +2,8 @@ use timeout_runtime::{TimeoutError, timeout};
 
 #[timeout(ms = 50)]
 fn scan(rows: Vec<u8>) -> Result<u32, TimeoutError> {
-    Ok(rows.len())
+    let answer: Result<usize, TimeoutError> = Ok(rows.len());
+    answer
 }
 
 fn main() {}

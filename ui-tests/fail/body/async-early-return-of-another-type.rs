@@ -7,7 +7,8 @@ fn is_done() -> bool {
 #[timeout(ms = 50)]
 async fn scan() -> Result<u32, TimeoutError> {
     if is_done() {
-        return Ok("x");
+        let early: Result<&str, TimeoutError> = Ok("x");
+        return early;
     }
     Ok(5)
 }

@@ -1,10 +1,22 @@
 use std::rc::Rc;
 
-use timeout_runtime::{TimeoutError, timeout};
+use timeout_runtime::{Ending, FromTimeout, TimeoutError, timeout};
+
+struct Reply(Rc<u8>);
+
+impl FromTimeout for Reply {
+    fn from_timeout(_: TimeoutError) -> Self {
+        Reply(Rc::new(0))
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        Ending::Answer
+    }
+}
 
 #[timeout(ms = 50)]
-fn scan(rows: u8) -> Result<Rc<u8>, TimeoutError> {
-    Ok(Rc::new(rows))
+fn scan(rows: u8) -> Reply {
+    Reply(Rc::new(rows))
 }
 
 fn main() {}

@@ -15,8 +15,8 @@ fn ship(
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY).detached();
     let __ask = __ask.deadline(request.deadline);
-    let __ask = __ask.upstream(&(shutdown));
-    let __ask = __ask.upstream(&(self.token()));
+    let __ask = __ask.upstream(&shutdown);
+    let __ask = __ask.upstream(&self.token());
     __timeout_p::sync_worker::<
         Option<u32>,
         _,
