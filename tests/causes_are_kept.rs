@@ -220,15 +220,14 @@ fn what_comes_later_changes_no_cause() {
 #[test]
 fn ends_at_once_give_one_cause() {
     const LIMIT: Duration = Duration::from_millis(400);
+    const SHORTLY_BEFORE: Duration = Duration::from_millis(399);
     const ROUNDS: usize = 100;
     let started = AtomicUsize::new(0);
     crowd(20, ROUNDS, |round| {
         let way = EVERY_WAY[round / 20];
-        let before = Instant::now();
         let call = Call::new(way, LIMIT, LIMIT);
-        // From a millisecond before the limit to one after it.
-        let at = before + LIMIT - Duration::from_millis(1)
-            + Duration::from_micros(100) * (round % 20) as u32;
+        let step = Duration::from_micros(100 * (round as u64 % 20));
+        let at = Instant::now() + SHORTLY_BEFORE + step;
         let request = call.request.clone();
         let canceller = thread::spawn(move || {
             thread::sleep(at.saturating_duration_since(Instant::now()));

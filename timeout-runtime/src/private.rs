@@ -184,7 +184,8 @@ impl ByReference {
 /// What may travel to another thread with its operation.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go to another thread with the operation",
-    label = "this argument must be `Send`; take `Arc<T>` or another `Send` type, or set `run = \"inline\"`"
+    label = "this argument must be `Send`; take a type that is (a generic or `dyn` type with `Send` among its bounds, `Arc` for `Rc`), or \
+             set `run = \"inline\"`"
 )]
 pub trait Owned: Send {}
 

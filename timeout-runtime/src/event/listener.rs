@@ -69,8 +69,9 @@ fn change(edit: impl FnOnce(&mut Vec<Entry>)) {
     unwind::dispose(old);
 }
 
-/// A listener in place; made by [`add_listener`]. Dropping it removes the listener; one that is being called finishes.
-#[must_use = "dropping the handle removes the listener; `forget()` keeps it"]
+/// A listener in place; made by [`add_listener`]. Dropping it removes the listener; one that is being called finishes, and is then
+/// dropped by the thread that called it.
+#[must_use = "dropping the handle removes the listener; bind it, as in `let _listener = ..`, or call `forget()`"]
 pub struct ListenerHandle {
     id: Option<u64>,
 }

@@ -134,8 +134,8 @@ pub struct Event<'a> {
     pub name: &'static str,
     /// The worker thread that its operation ran on, if it did.
     pub worker: Option<WorkerName>,
-    /// How long after the call's start, by the monotonic clock that its limit is kept by. For an answer, and for a late one, how
-    /// long the operation took.
+    /// How long after the call's start, by the monotonic clock that its limit is kept by: of an answer, and of a late one, when the
+    /// operation had ended; of every other ending, when the caller went.
     pub elapsed: Duration,
     /// The call's own limit.
     pub limit: Option<Duration>,

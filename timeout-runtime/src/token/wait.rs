@@ -46,8 +46,10 @@ impl CancelToken {
     /// Runs `callback` when the token fires, or at once if it has. This is how blocking I/O is interrupted: shut the socket down,
     /// kill the child.
     ///
-    /// A deadline runs its callbacks on a worker thread, a [`cancel`](Self::cancel) on its own thread; both outside any call, and a
-    /// panic ends there.
+    /// A deadline runs its callbacks on a worker thread, one after another, a [`cancel`](Self::cancel) on its own thread; both outside any
+    /// call, and a panic ends there. The callback goes with its token: on a token that nobody keeps it is dropped, uncalled.
+    ///
+    /// Bind the registration to a name (`let _registration = ..`): `let _ = ..` drops it, and with it the callback, at once.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -188,13 +190,13 @@ impl fmt::Debug for CancelledOwned {
 
 /// A callback that waits for a token; made by [`CancelToken::on_cancel`]. Dropping it takes the callback back, without waiting
 /// for one that is running.
-#[must_use = "dropping the registration takes the callback back"]
+#[must_use = "dropping the registration takes the callback back; bind it, as in `let _registration = ..`, or call `forget()`"]
 pub struct Registration {
     place: Option<(Weak<Node>, usize)>,
 }
 
 impl Registration {
-    /// Takes the callback back; whether that came in time to keep it from running.
+    /// Takes the callback back; whether that kept it from running. `false` also if it went with its token.
     #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
     pub fn unregister(mut self) -> bool {
         self.take_back()

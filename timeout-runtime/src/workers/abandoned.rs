@@ -55,8 +55,11 @@ pub fn abandoned() -> Vec<Abandoned> {
         .collect()
 }
 
-/// Waits until no abandoned operation is left, for `longest` at most; how many are left then. For an orderly shutdown: what is still
-/// running when the process ends is cut off.
+/// Waits until no abandoned operation is left, for `longest` at most; how many are left then. For an orderly shutdown, once no more
+/// calls are made: what is still running when the process ends is cut off.
+///
+/// It blocks the calling thread. On a current-thread Tokio runtime that keeps abandoned tasks from ending; there, call it from
+/// `spawn_blocking`.
 #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
 pub fn drain(longest: Duration) -> usize {
     let until = Instant::now().checked_add(longest);

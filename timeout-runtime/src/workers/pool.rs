@@ -92,7 +92,7 @@ pub struct Stats {
     pub live: usize,
     /// Those that wait for something to do.
     pub idle: usize,
-    /// Those that run an operation; the abandoned ones are among them.
+    /// Those that run an operation, the abandoned ones among them, or the callbacks of a deadline, which may exceed the cap.
     pub busy: usize,
     /// Those that run an operation whose call has ended.
     pub abandoned: usize,
