@@ -139,7 +139,7 @@ impl Deadline {
     /// The deadline of the call that this code runs in; [`never`](Self::never) outside any.
     #[must_use]
     pub fn current() -> Self {
-        crate::context::deadline()
+        crate::frame::deadline()
     }
 
     /// How long is left: zero once it has passed, `None` for [`never`](Self::never).

@@ -8,7 +8,7 @@ use crate::event::{CallId, Event, EventKind, WorkerName, listener};
 use crate::policy::{Policy, PolicyRef};
 use crate::tick::Tick;
 use crate::unwind::Kept;
-use crate::{context, unwind};
+use crate::{frame, unwind};
 
 /// The terms of a call, or of a token that belongs to none.
 #[derive(Clone)]
@@ -137,7 +137,7 @@ impl Terms {
         }
         let clock = self.policy.clock.as_ref().and_then(Kept::get);
         let stamped = clock.and_then(|clock| {
-            context::outside(|| unwind::catch(|| clock.now()))
+            frame::outside(|| unwind::catch(|| clock.now()))
                 .map_err(unwind::dispose)
                 .ok()
         });

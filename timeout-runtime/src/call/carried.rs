@@ -3,7 +3,7 @@
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
-use crate::{context, unwind};
+use crate::{frame, unwind};
 
 use super::sides::Ended;
 
@@ -17,7 +17,7 @@ pub(crate) struct Carried {
 impl Carried {
     pub(crate) fn capture() -> Self {
         Self {
-            muted: context::muted(),
+            muted: frame::muted(),
             #[cfg(feature = "tokio")]
             runtime: Handle::try_current().ok(),
         }
@@ -32,7 +32,7 @@ impl Carried {
     /// Runs the operation as the caller's thread would, inside its runtime, and then `after` with what it ended with, outside. Either
     /// works for the caller's listeners.
     pub(crate) fn within<T>(self, op: impl FnOnce() -> T, after: impl FnOnce(Ended<T>)) {
-        context::mute(&self.muted, || {
+        frame::mute(&self.muted, || {
             // An operation can make leaving the runtime panic, by what it does with guards of its own: that is its panic.
             let ended = unwind::catch(|| {
                 #[cfg(feature = "tokio")]

@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::alarm::CallerAlarm;
-use crate::context::{self, Frame};
 use crate::deadline::Clock;
 use crate::error::TimeoutError;
+use crate::frame::{self, Frame};
 use crate::token::CancelToken;
 use crate::token::node::{Node, Watch};
 use crate::unwind;
@@ -52,7 +52,7 @@ impl Frame {
 
     /// Runs a piece of the operation inside its call. `Err` is its panic.
     fn inside<T>(&mut self, piece: impl FnOnce() -> T) -> Ended<T> {
-        let _inside = context::enter(self);
+        let _inside = frame::enter(self);
         unwind::catch(piece)
     }
 
@@ -248,7 +248,7 @@ impl InlineCall {
 
     /// The operation is dropped next, inside its call.
     fn drop_next(&mut self, frame: Frame, gone: bool) {
-        let frame = context::push(frame);
+        let frame = frame::push(frame);
         self.stage = Stage::Dropping { gone, frame };
     }
 }
@@ -258,7 +258,7 @@ impl Drop for InlineCall {
         let Stage::Dropping { gone, frame } = &mut self.stage else {
             return;
         };
-        if let Some(frame) = frame.take().or_else(context::pop)
+        if let Some(frame) = frame.take().or_else(frame::pop)
             && *gone
         {
             let state = State::started();

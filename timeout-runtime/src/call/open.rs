@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::context;
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::event::CallId;
+use crate::frame;
 use crate::terms::Terms;
 use crate::tick::Tick;
 use crate::token::node::NodeRef;
@@ -39,7 +39,7 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
     let mut bare = Tick::NEVER;
     // The end of the call around this one; where it has none of its own, what is inherited is the end.
     let mut outer_end = Some(Tick::NEVER);
-    if inherit && let Some(outer) = context::current() {
+    if inherit && let Some(outer) = frame::current() {
         bare = outer.bare.on_clock(clock);
         outer_end = outer.end.map(|end| end.on_clock(clock));
         if !parents

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-use crate::context::Frame;
+use crate::frame::Frame;
 use crate::sync::lock;
 use crate::token::CancelToken;
 use crate::token::node::{Node, NodeRef, Watch};

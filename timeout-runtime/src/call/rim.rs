@@ -1,7 +1,7 @@
 //! The rim of a call: its ending becomes what the caller is to get.
 
-use crate::context;
 use crate::error::TimeoutError;
+use crate::frame;
 use crate::outcome::Outcome;
 
 /// What is made of an ending.
@@ -21,7 +21,7 @@ impl<R, B: FnOnce(TimeoutError) -> R> Finish<R> for Or<B> {
     type Output = R;
 
     fn finish(self, ending: Result<R, TimeoutError>) -> R {
-        ending.unwrap_or_else(|error| context::outside(|| (self.0)(error)))
+        ending.unwrap_or_else(|error| frame::outside(|| (self.0)(error)))
     }
 }
 
@@ -44,6 +44,6 @@ impl<T, E: From<TimeoutError>> Finish<Result<T, E>> for AsResult {
 
     fn finish(self, ending: Result<Result<T, E>, TimeoutError>) -> Result<T, E> {
         // The error's conversion is somebody's code, which must not find itself inside a call that is over.
-        ending.unwrap_or_else(|error| context::outside(|| Err(E::from(error))))
+        ending.unwrap_or_else(|error| frame::outside(|| Err(E::from(error))))
     }
 }

@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
-use crate::context::{self, Frame};
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
+use crate::frame::{self, Frame};
 use crate::token::CancelToken;
 use crate::unwind;
 
@@ -116,9 +116,9 @@ pin_project! {
                 unwind::dispose(record.take_operation());
                 return;
             }
-            context::mute(this.muted, || {
+            frame::mute(this.muted, || {
                 {
-                    let _inside = context::enter(this.frame);
+                    let _inside = frame::enter(this.frame);
                     unwind::contain(|| this.future.set(None));
                 }
                 record.destroyed();
@@ -153,8 +153,8 @@ where
                 start = Some(move || op(token));
             }
         }
-        let ended: Poll<Ended<R>> = context::mute(this.muted, || {
-            let _inside = context::enter(this.frame);
+        let ended: Poll<Ended<R>> = frame::mute(this.muted, || {
+            let _inside = frame::enter(this.frame);
             let polled = unwind::catch(|| {
                 if let Some(start) = start {
                     this.future.set(Some(start()));
@@ -181,7 +181,7 @@ where
         ended.map(|ended| {
             if let Some(record) = this.record.take() {
                 *this.frame = Frame::outside();
-                context::mute(this.muted, || record.conclude(ended, || {}));
+                frame::mute(this.muted, || record.conclude(ended, || {}));
             }
         })
     }

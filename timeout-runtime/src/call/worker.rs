@@ -11,7 +11,7 @@ use crate::error::{Cause, TimeoutError};
 use crate::event::WorkerName;
 use crate::token::CancelToken;
 use crate::workers::{self, Job, Place};
-use crate::{context, parking};
+use crate::{frame, parking};
 
 use super::TokenParam;
 use super::ask::Ask;
@@ -35,7 +35,7 @@ where
         let token = CancelToken(self.clone());
         let run = || {
             let mut frame = self.frame();
-            let _inside = context::enter(&mut frame);
+            let _inside = frame::enter(&mut frame);
             op(token)
         };
         carried.within(run, |ended| self.conclude(ended, free));

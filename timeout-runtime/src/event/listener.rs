@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::context;
+use crate::frame;
 use crate::sync::lock;
 use crate::unwind::{self, Kept};
 
@@ -121,7 +121,7 @@ pub(crate) fn is_heard(own: Option<&Own>) -> bool {
 /// Tells `event` to the policy's own listener and to all registered ones.
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
     let listeners = lock(&LISTENERS).clone();
-    context::outside(|| {
+    frame::outside(|| {
         if let Some(Own { id, listen }) = own
             && let Some(listen) = listen.get()
         {
@@ -135,7 +135,7 @@ pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
 }
 
 fn call(id: u64, listen: &Listen, event: &Event<'_>) {
-    if !context::is_muted(id) {
-        context::mute(&[id], || unwind::contain(|| listen(event)));
+    if !frame::is_muted(id) {
+        frame::mute(&[id], || unwind::contain(|| listen(event)));
     }
 }

@@ -5,8 +5,8 @@ use std::task::Waker;
 
 use slab::Slab;
 
-use crate::context;
 use crate::error::{Cause, Reason};
+use crate::frame;
 use crate::timer;
 use crate::unwind::{self, Kept};
 
@@ -22,15 +22,15 @@ impl Callback {
     pub(crate) fn new(callback: impl FnOnce() + Send + 'static) -> Self {
         Self {
             callback: Kept::new(Box::new(callback)),
-            muted: context::muted(),
+            muted: frame::muted(),
         }
     }
 
     /// Runs it outside any call; a panic ends here.
     pub(crate) fn run(self) {
         if let Some(callback) = self.callback.take() {
-            context::mute(&self.muted, || {
-                context::outside(|| unwind::contain(callback));
+            frame::mute(&self.muted, || {
+                frame::outside(|| unwind::contain(callback));
             });
         }
     }

@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::context;
 use crate::deadline::Deadline;
 use crate::error::{Cause, Reason, TimeoutError};
+use crate::frame;
 use crate::terms::Terms;
 
 use node::{Node, NodeRef, Watch};
@@ -60,7 +60,7 @@ impl CancelToken {
     /// The token of the call that this code runs in; one that never fires outside any.
     #[must_use]
     pub fn current() -> Self {
-        context::current().map_or_else(Self::never, |outer| outer.token)
+        frame::current().map_or_else(Self::never, |outer| outer.token)
     }
 
     /// A token that fires when this one does, and that can be cancelled alone.

@@ -1,0 +1,83 @@
+//! Chains, trees and meshes of tokens.
+
+use super::*;
+use crate::{CancelToken, Timeout};
+use std::thread;
+use std::time::Duration;
+
+/// So deep or wide that a recursion overflows the stack of `on_a_small_stack`.
+const MANY: usize = 200_000;
+
+fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
+    let thread = thread::Builder::new().stack_size(256 << 10).spawn(f);
+    thread.unwrap().join().unwrap();
+}
+
+fn chain() -> Vec<CancelToken> {
+    let mut tokens = vec![CancelToken::new()];
+    for _ in 0..MANY {
+        let child = tokens[tokens.len() - 1].child();
+        tokens.push(child);
+    }
+    tokens
+}
+
+#[test]
+fn a_long_chain_is_cancelled_and_dropped_in_any_order() {
+    on_a_small_stack(|| {
+        let tokens = chain();
+        tokens[0].cancel();
+        assert!(tokens[MANY].is_cancelled());
+        drop(tokens);
+
+        let mut leaf_first = chain();
+        while leaf_first.pop().is_some() {}
+
+        // Only the leaf is left to hold the chain.
+        let leaf = chain().pop();
+        drop(leaf);
+    });
+}
+
+#[test]
+fn a_wide_root_is_cancelled_and_dropped() {
+    on_a_small_stack(|| {
+        let root = CancelToken::new();
+        let children: Vec<_> = (0..MANY).map(|_| root.child()).collect();
+        root.cancel();
+        assert!(children.iter().all(CancelToken::is_cancelled));
+    });
+}
+
+#[test]
+fn ended_calls_leave_no_link_on_a_parent_that_outlives_them() {
+    let parent = CancelToken::new();
+    let calls = Timeout::new("node::links", Duration::from_secs(60)).unwrap();
+    crate::CallContext::detached().with_token(&parent).run(|| {
+        for n in 0..100 {
+            let ending = calls.call(move |_| if n % 3 == 0 { Err(error()) } else { Ok(n) });
+            assert_eq!(ending.is_err(), n % 3 == 0);
+            let inline = calls.call_inline(|_| Ok::<_, TimeoutError>(n));
+            assert!(inline.is_ok());
+        }
+    });
+    // A worker lets go of the last call's record just after it has answered.
+    while parent.0.children() != 0 {
+        thread::yield_now();
+    }
+}
+
+fn error() -> TimeoutError {
+    TimeoutError::new("test", Cause::Cancelled, None, Duration::ZERO, true, None)
+}
+
+#[test]
+fn a_deadline_is_found_through_lines_that_meet_again() {
+    let far = Instant::now() + Duration::from_secs(3600);
+    let terms = Terms::context(Deadline::at(far));
+    let mut token = CancelToken(Node::new(terms, Watch::Watched, None, &[], ()));
+    for _ in 0..64 {
+        token = CancelToken::linked([token.child(), token.child()]);
+    }
+    assert_eq!(token.deadline(), Deadline::at(far));
+}
