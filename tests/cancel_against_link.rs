@@ -50,6 +50,16 @@ fn stagger(round: usize) {
 fn beside_cancel<T>(
     rounds: usize,
     mut other: impl FnMut(&CancelToken) -> T,
+    check: impl FnMut(&CancelToken, T),
+) {
+    beside_cancel_of(rounds, |_| (), |token, ()| other(token), check);
+}
+
+/// The same with something that `prepare` makes of the token before.
+fn beside_cancel_of<P, T>(
+    rounds: usize,
+    mut prepare: impl FnMut(&CancelToken) -> P,
+    mut other: impl FnMut(&CancelToken, P) -> T,
     mut check: impl FnMut(&CancelToken, T),
 ) {
     let start = Meeting::default();
@@ -69,10 +79,11 @@ fn beside_cancel<T>(
         let give = give;
         for round in 0..rounds {
             let token = CancelToken::new();
+            let prepared = prepare(&token);
             give.send(token.clone()).unwrap();
             start.wait(round);
             stagger(round / 61);
-            let made = other(&token);
+            let made = other(&token, prepared);
             is_done.recv().unwrap();
             check(&token, made);
         }
@@ -120,18 +131,22 @@ fn a_token_linked_beside_a_cancel_hears_it() {
 }
 
 #[test]
-fn a_callback_registered_beside_a_cancel_runs_once() {
+fn callbacks_registered_beside_a_cancel_run_once_each() {
     beside_cancel(
         rounds(),
         |token| {
-            let calls = Calls::default();
-            let called = calls.clone();
-            (token.on_cancel(move || called.call()), calls)
+            [(); 8].map(|()| {
+                let calls = Calls::default();
+                let called = calls.clone();
+                (token.on_cancel(move || called.call()), calls)
+            })
         },
-        |_, (registration, calls)| {
-            assert_eq!(calls.count(), 1);
-            assert!(!registration.unregister());
-            assert_eq!(calls.count(), 1);
+        |_, registered| {
+            for (registration, calls) in registered {
+                assert_eq!(calls.count(), 1);
+                assert!(!registration.unregister());
+                assert_eq!(calls.count(), 1);
+            }
         },
     );
 }
@@ -219,10 +234,13 @@ fn a_call_made_beside_a_cancel_is_cancelled_or_not_started() {
 /// Guards against a second canceller who returns before the first one has reached everybody.
 #[test]
 fn whoever_cancels_finds_the_whole_tree_cancelled() {
-    beside_cancel(
+    beside_cancel_of(
         rounds() / 5,
         |token| {
-            let tree: Vec<_> = (0..8).map(|_| token.child().child()).collect();
+            let tree = (0..64).map(|_| token.child().child());
+            tree.collect::<Vec<_>>()
+        },
+        |token, tree| {
             token.cancel();
             tree.iter().all(CancelToken::is_cancelled)
         },

@@ -241,8 +241,8 @@ fn a_thread_that_waits_for_a_kept_token_sleeps() {
 #[test]
 fn a_call_that_ends_just_in_time_is_never_fired_afterwards() {
     let runtime = support::runtime();
-    for _ in 0..20 {
-        let go = CancelToken::new();
+    for round in 1..=40 {
+        let (go, start) = (CancelToken::new(), Instant::now());
         let calls: Vec<_> = (0..200)
             .map(|_| {
                 let go = go.clone();
@@ -257,7 +257,10 @@ fn a_call_that_ends_just_in_time_is_never_fired_afterwards() {
                 })
             })
             .collect();
-        thread::sleep(Duration::from_millis(19));
+        let lead = Duration::from_micros(50 * round);
+        while start.elapsed() + lead < Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
         go.cancel();
         let ended: Vec<_> = calls
             .into_iter()

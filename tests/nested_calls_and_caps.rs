@@ -47,6 +47,11 @@ fn assert_full_capacity() {
     });
     let stats = workers::stats();
     assert!(stats.live <= CAP, "{stats:?}");
+    // More than that wait for their turn, and get it.
+    crowd(THREADS, THREADS, |_| {
+        let outcome = limit("nested_calls::in_turn", 20_000).outcome(|_| Ok::<_, TimeoutError>(7));
+        assert_eq!(outcome.success(), Some(7));
+    });
 }
 
 /// How calls have ended.

@@ -22,6 +22,7 @@ use steps::{Step, steps};
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
+        max_shrink_time: 60_000,
         failure_persistence: None,
         ..ProptestConfig::default()
     }
