@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crowd::crowd;
 use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, until_fired};
@@ -94,7 +94,8 @@ fn a_call_that_tries_again_and_again_ends_by_its_own_limit() {
         let (sender, causes) = mpsc::channel();
         let outer = limit("budgets::retries", BRIEF * 2);
         let outcome = outer_way.run(&outer, move |_| {
-            loop {
+            let start = Instant::now();
+            while start.elapsed() < SOON {
                 let inner = limit("budgets::attempt", BRIEF / 4);
                 let outcome = inner_way.run(&inner, |token| until_fired(&token));
                 sender.send(cause(&outcome)).unwrap();
@@ -102,6 +103,7 @@ fn a_call_that_tries_again_and_again_ends_by_its_own_limit() {
                     return outcome.into_result();
                 }
             }
+            panic!("it never ended");
         });
         let what = format!("{inner_way:?} in {outer_way:?}");
         assert_eq!(cause(&outcome), Some(Cause::TimedOut), "{what}");
@@ -124,7 +126,8 @@ fn a_call_that_tries_again_on_every_error_ends_by_its_own_limit() {
         let (sender, last) = mpsc::channel();
         let outer = limit("budgets::errors", BRIEF);
         let outcome = outer_way.run(&outer, move |_| {
-            loop {
+            let start = Instant::now();
+            while start.elapsed() < SOON {
                 let inner = limit("budgets::failure", LONG);
                 let outcome = inner_way.run(&inner, |_| {
                     thread::sleep(Duration::from_millis(1));
@@ -135,6 +138,7 @@ fn a_call_that_tries_again_on_every_error_ends_by_its_own_limit() {
                     return Err::<(), _>("given up");
                 }
             }
+            panic!("it never ended");
         });
         let what = format!("{inner_way:?} in {outer_way:?}");
         assert_eq!(cause(&outcome), Some(Cause::TimedOut), "{what}");

@@ -196,8 +196,8 @@ fn the_grace_of_a_call_inside_ends_with_the_call_around() {
         let gate = Gate::new();
         let held = gate.clone();
         let (sender, inside) = mpsc::channel();
-        let outer = Way::SyncInline.run(&limit("nearest_end::around", 3 * SHORT), move |_| {
-            let inner = limit("nearest_end::graceful", SHORT).with_grace(SOON * 3);
+        let outer = Way::SyncInline.run(&limit("nearest_end::around", 4 * SHORT), move |_| {
+            let inner = limit("nearest_end::graceful", 2 * SHORT).with_grace(SOON * 3);
             let outcome = way.run(&inner, move |_| {
                 held.wait();
                 Ok::<_, TimeoutError>(())

@@ -10,7 +10,7 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crowd::{crowd, ends};
-use support::{SOON, block_on, eventually, limit, runtime};
+use support::{Gate, SOON, block_on, eventually, limit, runtime};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CallStatus, Cause, TimeoutError, add_listener, timeout};
 
@@ -24,8 +24,10 @@ const DEPTH: u32 = 10;
 fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // What the test before has left must not count as this one's.
-    Settings::new().cap(cap).keep_alive(Duration::ZERO).apply();
+    Settings::new()
+        .cap(cap)
+        .keep_alive(Duration::from_secs(600))
+        .apply();
     alone
 }
 
@@ -48,8 +50,19 @@ fn assert_full_capacity() {
     let stats = workers::stats();
     assert!(stats.live <= CAP, "{stats:?}");
     // More than that wait for their turn, and get it.
-    crowd(THREADS, THREADS, |_| {
-        let outcome = limit("nested_calls::in_turn", 20_000).outcome(|_| Ok::<_, TimeoutError>(7));
+    let go = Gate::new();
+    crowd(THREADS + 1, THREADS + 1, |place| {
+        if place == THREADS {
+            eventually("the others are there", || {
+                workers::stats().queued == THREADS - CAP
+            });
+            return go.open();
+        }
+        let waits = go.clone();
+        let outcome = limit("nested_calls::in_turn", 60_000).outcome(move |_| {
+            waits.wait();
+            Ok::<_, TimeoutError>(7)
+        });
         assert_eq!(outcome.success(), Some(7));
     });
 }
@@ -125,6 +138,8 @@ fn nested_calls_beyond_the_cap_end_by_their_limits() {
 #[test]
 fn nested_calls_with_workers_enough_are_answered() {
     let alone = with_cap(THREADS * DEPTH as usize);
+    // The crowd leaves when it is idle.
+    Settings::new().keep_alive(Duration::ZERO).apply();
     let calls = ends(|| {
         let calls = Endings::default();
         crowd(THREADS, THREADS, |_| calls.count(enough(DEPTH)));
@@ -133,7 +148,6 @@ fn nested_calls_with_workers_enough_are_answered() {
     assert_eq!(calls.answered.into_inner(), THREADS);
     drop(alone);
     let _alone = with_cap(CAP);
-    // Workers above a cap that has been lowered leave when they are idle.
     eventually("the crowd has left", || workers::stats().live <= CAP);
     assert_full_capacity();
 }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{Gate, SOON, Way, block_on, limit, until_fired};
+use timeout_runtime::workers::Settings;
 use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError};
 
 /// Does something when it is dropped.
@@ -115,9 +116,8 @@ fn calls_can_be_made_by_the_end_of_a_thread() {
 #[test]
 fn a_worker_that_ends_may_make_calls() {
     let (sender, endings) = mpsc::channel();
-    timeout_runtime::workers::Settings::new()
-        .reuse(false)
-        .apply();
+    // A worker that is idle leaves at once.
+    Settings::new().keep_alive(Duration::ZERO).apply();
     let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
         let act = move || {
             let inside = limit("thread_ends::in_destructor", 60_000);

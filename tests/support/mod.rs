@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 use std::fmt::Debug;
+use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};

@@ -138,8 +138,11 @@ use crate::plan::{Door, Plan};
 /// generated name. Arguments drop when the operation ends, in the order of a plain function.
 ///
 /// Not `const fn`, `extern fn`, variadic functions, methods without a body, functions that never return, and `unsafe fn`
-/// unless it runs inline. `#[track_caller]` has no effect on the body. Below `#[rstest]`, which has a `timeout` of its own,
-/// write `#[timeout_runtime::timeout(…)]`.
+/// unless it runs inline. `#[track_caller]` has no effect on the body.
+///
+/// Of two attributes that wrap a function the lower one wraps the upper one. Below `#[rstest]`, which has a `timeout` of its own, write
+/// `#[timeout_runtime::timeout(…)]`, behind the cases; there it wraps the test that is made of each case, and the body finds its token
+/// with `CancelToken::current()` only.
 ///
 /// # Errors
 ///

@@ -1,0 +1,192 @@
+//! Strict lints find in annotated functions what they find in plain ones, and nothing besides. That this file compiles, and that
+//! clippy is silent about it, is the test.
+
+#![deny(warnings, missing_docs, unused, unused_qualifications, unreachable_pub)]
+#![deny(single_use_lifetimes, elided_lifetimes_in_paths)]
+#![deny(let_underscore_drop, unused_results, variant_size_differences)]
+#![deny(clippy::all, clippy::pedantic, clippy::nursery, clippy::cargo)]
+#![deny(
+    clippy::absolute_paths,
+    clippy::allow_attributes,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::default_numeric_fallback,
+    clippy::else_if_without_else,
+    clippy::exhaustive_structs,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::let_underscore_must_use,
+    clippy::let_underscore_untyped,
+    clippy::min_ident_chars,
+    clippy::missing_docs_in_private_items,
+    clippy::multiple_inherent_impl,
+    clippy::panic,
+    clippy::pattern_type_mismatch,
+    clippy::ref_patterns,
+    clippy::shadow_reuse,
+    clippy::shadow_same,
+    clippy::shadow_unrelated,
+    clippy::str_to_string,
+    clippy::unreachable,
+    clippy::unwrap_in_result,
+    clippy::unwrap_used,
+    clippy::used_underscore_binding
+)]
+// What the workspace leaves out of its manifests is not the point here.
+#![allow(clippy::cargo_common_metadata, clippy::multiple_crate_versions)]
+
+use core::future::ready;
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use timeout_runtime::{CancelToken, TimeoutError, timeout};
+
+type Answer = Result<u32, TimeoutError>;
+
+/// One line.
+#[timeout(secs = 60)]
+#[rustfmt::skip]
+fn one_line() -> Answer { Ok(42) }
+
+/// Nothing.
+#[timeout(secs = 60, fallback = |_| ())]
+fn nothing() {}
+
+/// Nothing much.
+#[timeout(secs = 60, fallback = |_| ())]
+fn nothing_much() {
+    drop(String::new());
+}
+
+/// Not used.
+#[timeout(secs = 60)]
+fn not_used(_row: u32) -> Answer {
+    Ok(42)
+}
+
+/// Not bound.
+#[timeout(secs = 60)]
+fn not_bound(_: u32, (_, row): (u32, u32)) -> Answer {
+    Ok(row)
+}
+
+/// Changed.
+#[timeout(secs = 60)]
+fn changed(mut row: u32) -> Answer {
+    row = row.saturating_add(1);
+    Ok(row)
+}
+
+/// Only returns.
+#[timeout(secs = 60)]
+fn only_returns(row: u32) -> Answer {
+    #![allow(clippy::needless_return)] // The body is what it is.
+    return Ok(row);
+}
+
+/// Used by options.
+#[timeout(ms = limit, upstream = stop)]
+fn used_by_options(limit: u64, stop: CancelToken) -> Answer {
+    Ok(42)
+}
+
+/// Asks.
+#[timeout(secs = 60)]
+fn asks(row: u32) -> Answer {
+    cancel_token.check()?;
+    Ok(row)
+}
+
+/// Passes on.
+#[timeout(secs = 60)]
+fn passes_on(cancel_token: &CancelToken) -> Answer {
+    cancel_token.check()?;
+    Ok(42)
+}
+
+/// In place.
+#[timeout(secs = 60, run = "inline")]
+fn in_place(row: &str) -> Answer {
+    Ok(row.len().try_into().unwrap_or(0))
+}
+
+/// Waits.
+#[timeout(secs = 60)]
+async fn waits(row: &str, mut more: u32) -> Answer {
+    more = more.saturating_add(row.len().try_into().unwrap_or(0));
+    ready(()).await;
+    Ok(more)
+}
+
+/// Later.
+#[timeout(secs = 60)]
+fn later(row: u32) -> impl Future<Output = Answer> + Send {
+    ready(Ok(row))
+}
+
+/// Only ends by looping.
+#[timeout(secs = 60)]
+fn only_ends_by_looping() -> Answer {
+    loop {
+        if cancel_token.is_cancelled() || !cancel_token.is_cancelled() {
+            break Ok(42);
+        }
+    }
+}
+
+/// A type with methods.
+struct Table(u32);
+
+impl Table {
+    /// Waits.
+    #[timeout(secs = 60)]
+    async fn waits(&self, row: u32) -> Answer {
+        ready(()).await;
+        Ok(self.0.saturating_add(row))
+    }
+
+    /// Changes.
+    #[timeout(secs = 60)]
+    async fn changes(&mut self) -> Answer {
+        ready(()).await;
+        self.0 = 42;
+        Ok(42)
+    }
+
+    /// Scan.
+    #[timeout(secs = 60)]
+    fn scan(self: Arc<Self>) -> Answer {
+        Ok(self.0)
+    }
+}
+
+/// Polls a future that is ready.
+fn now(future: impl Future<Output = Answer>) -> Answer {
+    block_on(future)
+}
+
+#[test]
+fn annotated_functions_are_quiet() -> Result<(), TimeoutError> {
+    nothing();
+    nothing_much();
+    let mut table = Table(42);
+    let answers = [
+        one_line()?,
+        not_used(1)?,
+        not_bound(1, (2, 42))?,
+        changed(41)?,
+        only_returns(42)?,
+        used_by_options(60_000, CancelToken::new())?,
+        asks(42)?,
+        passes_on(&CancelToken::new())?,
+        in_place(&" ".repeat(42))?,
+        now(waits(&" ".repeat(2), 40))?,
+        now(later(42))?,
+        only_ends_by_looping()?,
+        now(table.waits(0))?,
+        now(table.changes())?,
+        Arc::new(table).scan()?,
+    ];
+    assert!(answers.iter().all(|answer| *answer == 42), "{answers:?}");
+    Ok(())
+}

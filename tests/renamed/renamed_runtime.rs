@@ -1,0 +1,63 @@
+//! The attribute where no crate is called `timeout_runtime`: renamed, and through a crate that hands it on.
+
+use futures::executor::block_on;
+
+type Answer = Result<u32, tmo::TimeoutError>;
+
+#[tmo::timeout(ms = 30, crate = tmo)]
+fn renamed(hangs: bool) -> Answer {
+    if hangs {
+        cancel_token.sleep(std::time::Duration::MAX)?;
+    }
+    Ok(7)
+}
+
+#[tmo::timeout(ms = 30, crate = "tmo")]
+async fn renamed_async(hangs: &bool) -> Answer {
+    if *hangs {
+        std::future::pending::<()>().await;
+    }
+    Ok(7)
+}
+
+#[facade::rt::timeout(ms = 30, crate = facade::rt)]
+fn handed_on(hangs: bool) -> Answer {
+    if hangs {
+        cancel_token.sleep(std::time::Duration::MAX)?;
+    }
+    Ok(7)
+}
+
+#[facade::rt::timeout(ms = 30, crate = ::facade::rt, fallback = |_| 0)]
+fn handed_on_future(hangs: bool) -> impl Future<Output = u32> {
+    async move {
+        if hangs {
+            std::future::pending::<()>().await;
+        }
+        7
+    }
+}
+
+facade::within_a_second! {
+    fn from_a_macro(hangs: bool) -> Answer {
+        if hangs {
+            cancel_token.sleep(std::time::Duration::MAX)?;
+        }
+        Ok(7)
+    }
+}
+
+#[test]
+fn the_runtime_may_have_any_name() {
+    for call in [
+        renamed,
+        |hangs| block_on(renamed_async(&hangs)),
+        handed_on,
+        from_a_macro,
+    ] {
+        assert_eq!(call(false).unwrap(), 7);
+        assert!(call(true).unwrap_err().is_timed_out());
+    }
+    assert_eq!(block_on(handed_on_future(false)), 7);
+    assert_eq!(block_on(handed_on_future(true)), 0);
+}
