@@ -123,8 +123,12 @@ impl tracing::field::Visit for Fields {
 mod instrumented {
     use super::*;
 
+    fn limit(hangs: bool) -> u64 {
+        if hangs { 30 } else { 60_000 }
+    }
+
     #[instrument]
-    #[timeout(ms = 30)]
+    #[timeout(ms = limit(hangs))]
     pub(super) fn above(hangs: bool, id: u32) -> Answer {
         if hangs {
             return until_fired(&cancel_token);
@@ -132,7 +136,7 @@ mod instrumented {
         Ok(id)
     }
 
-    #[timeout(ms = 30)]
+    #[timeout(ms = limit(hangs))]
     #[instrument]
     pub(super) fn below(hangs: bool, id: u32) -> Answer {
         if hangs {
@@ -142,7 +146,7 @@ mod instrumented {
     }
 
     #[instrument]
-    #[timeout(ms = 30)]
+    #[timeout(ms = limit(hangs))]
     pub(super) async fn async_above(hangs: bool, id: &u32) -> Answer {
         if hangs {
             cancel_token.cancelled().await;
@@ -151,7 +155,7 @@ mod instrumented {
         Ok(*id)
     }
 
-    #[timeout(ms = 30)]
+    #[timeout(ms = limit(hangs))]
     #[instrument]
     pub(super) async fn async_below(hangs: bool, id: &u32) -> Answer {
         if hangs {

@@ -1,6 +1,6 @@
 //! A signal that comes while somebody links, registers or starts to wait is heard once, never missed and never twice.
 //!
-//! The environment variable `TIMEOUT_TEST_ROUNDS` says how often each pair meets, by default 20 000 times.
+//! The environment variable `TIMEOUT_TEST_ROUNDS` says how often each pair meets, by default 10 000 times.
 
 mod support;
 
@@ -19,7 +19,7 @@ use timeout_runtime::{
 const LONG: u64 = 600_000;
 
 fn rounds() -> usize {
-    std::env::var("TIMEOUT_TEST_ROUNDS").map_or(20_000, |rounds| rounds.parse().unwrap())
+    std::env::var("TIMEOUT_TEST_ROUNDS").map_or(10_000, |rounds| rounds.parse().unwrap())
 }
 
 /// Where two threads meet, so that both go on at once.

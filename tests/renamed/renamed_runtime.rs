@@ -2,9 +2,13 @@
 
 use futures::executor::block_on;
 
+fn limit(hangs: bool) -> u64 {
+    if hangs { 30 } else { 60_000 }
+}
+
 type Answer = Result<u32, tmo::TimeoutError>;
 
-#[tmo::timeout(ms = 30, crate = tmo)]
+#[tmo::timeout(ms = limit(hangs), crate = tmo)]
 fn renamed(hangs: bool) -> Answer {
     if hangs {
         cancel_token.sleep(std::time::Duration::MAX)?;
@@ -12,15 +16,15 @@ fn renamed(hangs: bool) -> Answer {
     Ok(7)
 }
 
-#[tmo::timeout(ms = 30, crate = "tmo")]
-async fn renamed_async(hangs: &bool) -> Answer {
-    if *hangs {
+#[tmo::timeout(ms = limit(hangs), crate = "tmo")]
+async fn renamed_async(hangs: bool) -> Answer {
+    if hangs {
         std::future::pending::<()>().await;
     }
     Ok(7)
 }
 
-#[facade::rt::timeout(ms = 30, crate = facade::rt)]
+#[facade::rt::timeout(ms = limit(hangs), crate = facade::rt)]
 fn handed_on(hangs: bool) -> Answer {
     if hangs {
         cancel_token.sleep(std::time::Duration::MAX)?;
@@ -28,7 +32,7 @@ fn handed_on(hangs: bool) -> Answer {
     Ok(7)
 }
 
-#[facade::rt::timeout(ms = 30, crate = ::facade::rt, fallback = |_| 0)]
+#[facade::rt::timeout(ms = limit(hangs), crate = ::facade::rt, fallback = |_| 0)]
 fn handed_on_future(hangs: bool) -> impl Future<Output = u32> {
     async move {
         if hangs {
@@ -51,7 +55,7 @@ facade::within_a_second! {
 fn the_runtime_may_have_any_name() {
     for call in [
         renamed,
-        |hangs| block_on(renamed_async(&hangs)),
+        |hangs| block_on(renamed_async(hangs)),
         handed_on,
         from_a_macro,
     ] {

@@ -144,6 +144,20 @@ use crate::plan::{Door, Plan};
 /// `#[timeout_runtime::timeout(…)]`, behind the cases; there it wraps the test that is made of each case, and the body finds its token
 /// with `CancelToken::current()` only.
 ///
+/// # What it writes
+///
+/// A sync function, before and after:
+///
+/// ```text
+#[doc = include_str!("tests/expansion/sync_worker.rs")]
+/// ```
+///
+/// An `async fn`, before and after:
+///
+/// ```text
+#[doc = include_str!("tests/expansion/async_inline.rs")]
+/// ```
+///
 /// # Errors
 ///
 /// All mistakes are reported in one compilation, each where it is.
