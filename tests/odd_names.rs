@@ -9,13 +9,15 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crowd::BRIEF;
-use support::{EVERY_WAY, Way, limit, record, until_fired};
-use timeout_runtime::{EventKind, Outcome, TimeoutError, timeout};
+use support::{EVERY_WAY, SOON, Way, limit, record, until_fired};
+use timeout_runtime::{EventKind, Outcome, TimeoutError, timeout, workers};
 
-/// The names are the same in all tests here, so these run one at a time.
+/// The names are the same in all tests here, so these run one at a time, after the late reports of the one before.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(workers::drain(SOON), 0);
+    alone
 }
 
 fn odd_names() -> [&'static str; 6] {
