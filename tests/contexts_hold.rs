@@ -8,8 +8,8 @@ mod support;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use crowd::ends;
-use support::{EVERY_WAY, Gate, SOON, Way, eventually, limit, record, until_fired};
+use crowd::{crowd, ends};
+use support::{EVERY_WAY, Gate, SHORT, SOON, Way, eventually, limit, record, until_fired};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, EventKind, Outcome, TimeoutError,
 };
@@ -149,7 +149,8 @@ fn a_context_without_an_end_changes_nothing() {
     for (place, context) in contexts.iter().enumerate() {
         assert_eq!(context.deadline(), Deadline::never(), "{place}");
         assert_eq!(context.deadline().remaining(), None, "{place}");
-        for way in EVERY_WAY {
+        crowd(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
+            let way = EVERY_WAY[number];
             let calls = limit("contexts_hold::no_end", LONG).with_grace(Duration::MAX);
             let seen = context.run(|| {
                 way.run(&calls, |token| {
@@ -167,7 +168,7 @@ fn a_context_without_an_end_changes_nothing() {
                 context.run(|| way.run(&endless, |token| Ok::<_, TimeoutError>(token.remaining())));
             assert_eq!(seen.success(), Some(None), "{place}, {way:?}");
             let short = context.run(|| {
-                way.run(&limit("contexts_hold::short", 20), |token| {
+                way.run(&limit("contexts_hold::short", SHORT), |token| {
                     until_fired(&token)
                 })
             });
@@ -175,22 +176,22 @@ fn a_context_without_an_end_changes_nothing() {
                 matches!(short, Outcome::TimedOut(_)),
                 "{place}, {way:?}: {short:?}"
             );
-        }
+        });
     }
 }
 
 /// Guards against a later deadline, or none, that takes the place of an earlier one.
 #[test]
 fn the_nearest_of_many_deadlines_holds() {
-    let nearest = Deadline::after(Duration::from_millis(150));
-    let far = || Deadline::after(Duration::from_secs(3600));
-    let context = CallContext::detached()
-        .with_deadline(far())
-        .with_deadline(nearest)
-        .with_deadline(Deadline::never())
-        .with_deadline(far());
-    assert_eq!(context.deadline(), nearest);
     for way in EVERY_WAY {
+        let nearest = Deadline::after(Duration::from_millis(SHORT));
+        let far = || Deadline::after(Duration::from_secs(3600));
+        let context = CallContext::detached()
+            .with_deadline(far())
+            .with_deadline(nearest)
+            .with_deadline(Deadline::never())
+            .with_deadline(far());
+        assert_eq!(context.deadline(), nearest);
         let outcome = context.run(|| {
             let further = CallContext::current().with_deadline(far());
             further.run(|| {
@@ -317,7 +318,8 @@ impl Does {
 fn callbacks_may_do_anything_to_the_tree_that_is_signalled() {
     for does in EVERYTHING {
         for by_root in [true, false] {
-            for way in EVERY_WAY {
+            crowd(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
+                let way = EVERY_WAY[number];
                 let case = format!("{does:?}, by root: {by_root}, {way:?}");
                 let (outcome, messages) = ends(move || {
                     let root = CancelToken::new();
@@ -335,7 +337,7 @@ fn callbacks_may_do_anything_to_the_tree_that_is_signalled() {
                 };
                 assert!(expected, "{case}: {outcome:?}");
                 assert_eq!(messages, does.messages(by_root), "{case}");
-            }
+            });
         }
     }
 }
@@ -353,7 +355,7 @@ fn signalled(
     let context = CallContext::detached().with_token(&root);
     let tree = Arc::new(Mutex::new(Some(tree)));
     let (report, reports) = mpsc::channel();
-    let ms = if by_root { LONG } else { 50 };
+    let ms = if by_root { LONG } else { SHORT };
     let started = Gate::new();
     let canceller = by_root.then(|| {
         let (started, root) = (started.clone(), root.clone());

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use crowd::{crowd, ends};
-use support::{ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, runtime, until_fired};
+use support::{ASYNC, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, limit, runtime, until_fired};
 use timeout_runtime::{CancelToken, Cause, Outcome, Registration, TimeoutError};
 
 /// So many calls are made beside the callbacks.
@@ -19,7 +19,7 @@ const OTHERS: usize = 20;
 
 /// A call that ends by its limit and by nothing else; its elapsed time.
 fn times_out(way: Way, name: &'static str) -> Duration {
-    let calls = limit(name, 50);
+    let calls = limit(name, SHORT);
     let outcome = match way {
         Way::SyncWorker | Way::SyncInline => way.run(&calls, |token| until_fired(&token)),
         // Nothing wakes it but its own alarm.
@@ -31,9 +31,11 @@ fn times_out(way: Way, name: &'static str) -> Duration {
             token.check().map(|()| 7)
         })),
     };
-    let Outcome::TimedOut(error) = outcome else {
+    // On a busy machine a worker may come to it too late, which is an end on time too.
+    let (Outcome::TimedOut(error) | Outcome::NotStarted(error)) = outcome else {
         panic!("{way:?}: {outcome:?}");
     };
+    assert_eq!(error.cause(), Cause::TimedOut, "{way:?}");
     error.elapsed()
 }
 
@@ -66,7 +68,7 @@ fn a_deadline_with_slow_callbacks_holds_up_nobody() {
         let (entered, leave) = (Gate::new(), Gate::new());
         let (sender, taken_back) = mpsc::channel();
         let (is_in, held) = (entered.clone(), leave.clone());
-        let outcome = way.run(&limit("slow_callbacks::first", 50), move |token| {
+        let outcome = way.run(&limit("slow_callbacks::first", SHORT), move |token| {
             register_three(&token, is_in, held, sender);
             until_fired(&token)
         });
@@ -79,7 +81,7 @@ fn a_deadline_with_slow_callbacks_holds_up_nobody() {
             let _inside = runtime.enter();
             let other = EVERY_WAY[place % EVERY_WAY.len()];
             let took = times_out(other, "slow_callbacks::other");
-            assert!(took >= Duration::from_millis(50), "{other:?}: {took:?}");
+            assert!(took >= Duration::from_millis(SHORT), "{other:?}: {took:?}");
             assert!(took < SOON / 2, "{other:?}: {took:?}");
         });
         assert!(
@@ -186,7 +188,7 @@ fn callbacks_of_one_token_may_take_back_each_other_and_themselves() {
                 }
             };
             if by_deadline {
-                let outcome = limit("slow_callbacks::each_other", 50).outcome_inline(|token| {
+                let outcome = limit("slow_callbacks::each_other", SHORT).outcome_inline(|token| {
                     register(&token);
                     until_fired(&token)
                 });
@@ -207,9 +209,9 @@ fn callbacks_of_one_token_may_take_back_each_other_and_themselves() {
 #[test]
 fn callbacks_that_never_end_keep_no_call_from_a_worker() {
     let leave = Gate::new();
-    for _ in 0..OTHERS {
+    for _ in 0..OTHERS / 2 {
         let held = leave.clone();
-        let outcome = limit("slow_callbacks::blocked", 20).outcome(move |token| {
+        let outcome = limit("slow_callbacks::blocked", SHORT).outcome(move |token| {
             token.on_cancel(move || held.wait()).forget();
             until_fired(&token)
         });

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use support::{Gate, SOON, Way, block_on, limit, until_fired};
+use support::{Gate, SHORT, SOON, Way, block_on, limit, until_fired};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError};
 
@@ -95,7 +95,7 @@ fn calls_can_be_made_by_the_end_of_a_thread() {
                 inside.outcome_inline(|_| token.check()).into_result()?;
                 inside.outcome(|_| Ok::<_, TimeoutError>(7)).into_result()
             });
-            let times_out = way.run(&limit("thread_ends::times_out", 20), |t| until_fired(&t));
+            let times_out = way.run(&limit("thread_ends::times_out", SHORT), |t| until_fired(&t));
             (way, succeeds, times_out)
         };
         let ways = [Way::SyncWorker, Way::SyncInline];

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SOON, Way, block_on, in_runtime, limit, runtime, until_fired,
+    APART, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, in_runtime, limit, runtime, until_fired,
 };
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout};
 use tokio::runtime::Handle;
@@ -202,12 +202,15 @@ fn the_deadline_and_the_token_go_along_from_worker_to_worker() {
     for outer in APART {
         for inner in EVERY_WAY {
             let (sender, ended) = mpsc::channel();
-            let outcome = outer.run(&limit("what_a_worker_carries::outer", 200), move |_| {
-                let calls = limit("what_a_worker_carries::inner", LONG);
-                let ending = inner.run(&calls, |token| until_fired(&token));
-                sender.send(ending).unwrap();
-                Ok::<_, TimeoutError>(())
-            });
+            let outcome = outer.run(
+                &limit("what_a_worker_carries::outer", 2 * SHORT),
+                move |_| {
+                    let calls = limit("what_a_worker_carries::inner", LONG);
+                    let ending = inner.run(&calls, |token| until_fired(&token));
+                    sender.send(ending).unwrap();
+                    Ok::<_, TimeoutError>(())
+                },
+            );
             assert!(
                 matches!(outcome, Outcome::TimedOut(_)),
                 "{outer:?}, {inner:?}: {outcome:?}"
