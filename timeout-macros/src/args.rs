@@ -9,7 +9,8 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Path, Token};
 
 use crate::errors::Errors;
-use crate::suggest;
+use crate::slot::{Given, Slot};
+use crate::suggest::{self, hint};
 use crate::values::{self, Place, Time};
 
 /// What the attribute says, each value checked on its own.
@@ -31,74 +32,6 @@ pub(crate) struct Args {
     pub(crate) runtime: Slot<Path>,
     /// A part of the text was not understood, so an option that seems to be left out may be the one meant by it.
     pub(crate) garbled: bool,
-}
-
-/// An option that can be given once.
-#[derive(Default)]
-pub(crate) enum Slot<T> {
-    #[default]
-    Absent,
-    /// The value was refused; its error is reported already.
-    Refused,
-    Given(Given<T>),
-}
-
-/// An option as given, with what is needed to point at it.
-pub(crate) struct Given<T> {
-    pub(crate) value: T,
-    pub(crate) word: Ident,
-    /// The value as typed.
-    pub(crate) typed: TokenStream,
-    /// The place of the option among all options of the attribute.
-    pub(crate) place: usize,
-}
-
-impl<T> Given<T> {
-    pub(crate) fn map<U>(self, into: impl FnOnce(T) -> U) -> Given<U> {
-        let Self {
-            value,
-            word,
-            typed,
-            place,
-        } = self;
-        Given {
-            value: into(value),
-            word,
-            typed,
-            place,
-        }
-    }
-}
-
-impl<T> Slot<T> {
-    pub(crate) fn given(&self) -> Option<&Given<T>> {
-        match self {
-            Self::Given(given) => Some(given),
-            Self::Absent | Self::Refused => None,
-        }
-    }
-
-    pub(crate) fn take(self) -> Option<Given<T>> {
-        match self {
-            Self::Given(given) => Some(given),
-            Self::Absent | Self::Refused => None,
-        }
-    }
-
-    /// The value as typed, or nothing.
-    pub(crate) fn typed(&self) -> TokenStream {
-        self.given()
-            .map(|given| given.typed.clone())
-            .unwrap_or_default()
-    }
-
-    pub(crate) fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent)
-    }
-
-    pub(crate) fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused)
-    }
 }
 
 /// An option word: what its value looks like, and where the value goes.
@@ -182,7 +115,7 @@ static KEYS: [Key; 14] = [
         word: "run",
         takes: "a string",
         example: r#"run = "inline""#,
-        near: &["mode", "on", "spawn"],
+        near: &["mode", "on", "spawn", "worker", "inline", "task"],
         read: |option, args| option.fill(&mut args.run, values::run),
     },
     Key {
@@ -204,7 +137,7 @@ static KEYS: [Key; 14] = [
         takes: "a `Deadline` or an `Instant`",
         example: "deadline = request.deadline",
         near: &["until", "at"],
-        read: |option, args| option.fill(&mut args.deadline, values::expression),
+        read: |option, args| option.fill(&mut args.deadline, values::moment),
     },
     Key {
         word: "inherit",
@@ -218,7 +151,7 @@ static KEYS: [Key; 14] = [
         takes: "a function of `TimeoutError`",
         example: "fallback = |_| 0",
         near: &["default", "on_timeout", "or_else"],
-        read: |option, args| option.fill(&mut args.fallback, values::expression),
+        read: |option, args| option.fill(&mut args.fallback, values::function),
     },
     Key {
         word: "max_abandoned",
@@ -253,8 +186,8 @@ impl Args {
         args
     }
 
-    /// The expressions that are evaluated in front of the operation, as typed.
-    pub(crate) fn expressions(&self) -> TokenStream {
+    /// The expressions that are evaluated in front of the operation, as typed, or nothing.
+    pub(crate) fn expressions(&self) -> [TokenStream; 8] {
         [
             self.ms.typed(),
             self.secs.typed(),
@@ -265,17 +198,15 @@ impl Args {
             self.fallback.typed(),
             self.max_abandoned.typed(),
         ]
-        .into_iter()
-        .collect()
     }
 
     /// Reads one option and the comma after it.
     fn option(&mut self, input: ParseStream<'_>, place: usize, errors: &mut Errors) {
-        if let Ok(word) = input.call(Ident::parse_any) {
+        if let Some(word) = word(input) {
             self.named_option(word, input, place, errors);
         } else {
             self.garbled = true;
-            errors.push(input.error(format_args!("expected one of {}", words())));
+            errors.push(self.no_option(input));
             skip_value(input);
         }
         if !input.is_empty() && input.parse::<Token![,]>().is_err() {
@@ -284,6 +215,23 @@ impl Args {
             skip_value(input);
             let _: syn::Result<Token![,]> = input.parse();
         }
+    }
+
+    /// The mistake of what is no option: most likely a limit without its word.
+    fn no_option(&self, input: ParseStream<'_>) -> syn::Error {
+        let value = input.fork().parse::<Expr>().ok();
+        let meant = value.as_ref().filter(|_| self.has_no_limit());
+        let hint = hint(meant.and_then(values::as_limit));
+        let expected = format!("expected one of {}{hint}", words());
+        match value {
+            Some(value) => syn::Error::new_spanned(value, expected),
+            None => input.error(expected),
+        }
+    }
+
+    /// Whether no option so far sets the limit.
+    pub(crate) fn has_no_limit(&self) -> bool {
+        self.ms.is_absent() && self.secs.is_absent() && self.limit.is_absent()
     }
 
     /// Reads what follows the word of an option.
@@ -356,7 +304,9 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
         skip_value(input);
         return Err(syn::Error::new_spanned(word, key.expects()));
     };
-    let missing = input.is_empty() || input.peek(Token![,]);
+    // No value begins with the rest of `==` or `=>`.
+    let missing =
+        input.is_empty() || input.peek(Token![,]) || input.peek(Token![=]) || input.peek(Token![>]);
     input.parse::<Expr>().map_err(|error| {
         skip_value(input);
         // A value that breaks off is reported at the attribute as a whole, which says nothing about where.
@@ -367,6 +317,16 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
             error
         }
     })
+}
+
+/// Reads the word of an option, unless it is part of a value such as `config.limit` or `Duration::MAX`.
+fn word(input: ParseStream<'_>) -> Option<Ident> {
+    let goes_on = input.peek2(Token![::]) || input.peek2(Token![.]) || input.peek2(Token![!]);
+    if goes_on {
+        None
+    } else {
+        input.call(Ident::parse_any).ok()
+    }
 }
 
 /// Skips to the next comma with an option behind it, or to the end. Other commas may be part of a broken value.
@@ -398,11 +358,6 @@ fn unknown(word: &Ident) -> String {
             .find(|key| key.near.contains(&typed.as_str()))
             .map(|key| key.word)
     });
-    let hint = meant
-        .map(|word| format!("; did you mean `{word}`?"))
-        .unwrap_or_default();
-    format!(
-        "unknown option `{typed}`; expected one of {}{hint}",
-        words()
-    )
+    let (words, hint) = (words(), hint(meant));
+    format!("unknown option `{typed}`; expected one of {words}{hint}")
 }

@@ -28,10 +28,12 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let mut nanos = 0_u128;
     while !rest.is_empty() {
         let (number, after) = take_while(rest, |c| c.is_ascii_digit());
-        if number.is_empty() {
+        // A number that goes on is a fraction, or grouped by thousands.
+        let goes_on = after.starts_with(|c: char| !c.is_alphanumeric() && !c.is_whitespace());
+        if number.is_empty() || goes_on {
             let (word, _) = take_while(rest, |c| !c.is_whitespace());
             return Err(format!(
-                "`{word}` is not a whole number with a unit, as in `1m 30s`"
+                "`{word}` is not a whole number with a unit, as in `1s 500ms`"
             ));
         }
         let (unit, after) = take_while(after.trim_start(), |c| {
@@ -93,6 +95,8 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_says_why() {
+        let not_whole =
+            |word| format!("`{word}` is not a whole number with a unit, as in `1s 500ms`");
         let units = "expected one of `ns`, `us`, `ms`, `s`, `m`, `h`, `d`";
         for (text, expected) in [
             (
@@ -103,17 +107,14 @@ mod tests {
                 " ",
                 "this duration is empty; write one as in `1m 30s`".to_owned(),
             ),
-            (
-                "soon",
-                "`soon` is not a whole number with a unit, as in `1m 30s`".to_owned(),
-            ),
-            (
-                "-5s",
-                "`-5s` is not a whole number with a unit, as in `1m 30s`".to_owned(),
-            ),
+            ("soon", not_whole("soon")),
+            ("-5s", not_whole("-5s")),
+            ("1m 1.5s", not_whole("1.5s")),
+            ("0,5 s", not_whole("0,5")),
+            ("1_000ms", not_whole("1_000ms")),
             ("90", format!("`90` has no unit; {units}")),
             ("1 1s", format!("`1` has no unit; {units}")),
-            ("1.5s", format!("unknown unit `.`; {units}")),
+            ("1m, 30s", format!("unknown unit `m,`; {units}")),
             ("5 sec", format!("unknown unit `sec`; {units}")),
             ("5µs", format!("unknown unit `µs`; {units}")),
             (

@@ -8,12 +8,12 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{FnArg, Signature};
 
-use crate::args::Given;
 use crate::bindings;
 use crate::item::Item;
 use crate::params::{Kind, Param};
 use crate::plan::{Door, Limit, Plan, Run};
 use crate::shape::Shape;
+use crate::slot::Given;
 use crate::types;
 use crate::values::Time;
 

@@ -9,9 +9,11 @@ mod duration;
 mod errors;
 mod expand;
 mod item;
+mod mentions;
 mod params;
 mod plan;
 mod shape;
+mod slot;
 mod suggest;
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,12 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
 use syn::{
     Attribute, FnArg, Meta, Pat, PatIdent, PatType, Receiver, ReceiverKind, Signature, Token, Type,
 };
 
-use crate::types;
+use crate::types::{self, Borrow};
 
 /// One parameter, with its attributes sorted by where they belong.
 pub(crate) struct Param {
@@ -119,17 +120,37 @@ impl Param {
         param
     }
 
+    /// The parameter's name, if it is not taken apart.
+    pub(crate) fn name(&self) -> Option<&Ident> {
+        match &self.kind {
+            Kind::Name { ident, .. } | Kind::Token { ident, .. } => Some(ident),
+            Kind::Receiver(_) | Kind::Pattern { .. } => None,
+        }
+    }
+
+    /// The names that the parameter's pattern gives to parts of it.
+    pub(crate) fn parts(&self) -> Vec<Ident> {
+        let mut parts = Parts(Vec::new());
+        if let Kind::Pattern { pat, .. } = &self.kind {
+            parts.visit_pat(pat);
+        }
+        parts.0
+    }
+
     /// Whether the parameter is the caller's token.
     pub(crate) fn is_token(&self) -> bool {
         matches!(self.kind, Kind::Token { .. })
     }
 
     /// The first borrow that shows in the type of what travels with the operation.
-    pub(crate) fn first_borrow(&self) -> Option<TokenStream> {
+    pub(crate) fn first_borrow(&self) -> Option<Borrow> {
         match &self.kind {
             Kind::Receiver(receiver) => match &receiver.kind {
                 ReceiverKind::Reference(_, Some(lifetime), _) if lifetime.ident == "static" => None,
-                ReceiverKind::Reference(..) => Some(receiver.to_token_stream()),
+                ReceiverKind::Reference(_, _, mutability) => Some(Borrow {
+                    typed: receiver.to_token_stream(),
+                    is_mut: mutability.is_some(),
+                }),
                 ReceiverKind::Typed(_, ty) => types::first_borrow(ty),
                 _ => None,
             },
@@ -146,6 +167,15 @@ impl Param {
                 types::owned_form(ty)
             }
         }
+    }
+}
+
+struct Parts(Vec<Ident>);
+
+impl Visit<'_> for Parts {
+    fn visit_pat_ident(&mut self, part: &PatIdent) {
+        self.0.push(part.ident.clone());
+        visit::visit_pat_ident(self, part);
     }
 }
 

@@ -3,11 +3,13 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::{Path, Safety, Signature, Type};
 
-use crate::args::{Args, Given, Slot};
+use crate::args::Args;
 use crate::errors::Errors;
 use crate::item::Item;
+use crate::mentions;
 use crate::params::Param;
 use crate::shape::Shape;
+use crate::slot::{Given, Slot};
 use crate::types;
 use crate::values::{Place, Time};
 
@@ -131,12 +133,14 @@ impl<'a> Plan<'a> {
         let params = Param::all(sig, &door.token);
         let shape = Shape::of(sig);
         check_signature(sig, shape, errors);
-        let expressions = args.expressions();
+        let typed = args.expressions();
+        check_parts(&params, &typed, errors);
+        let expressions = typed.into_iter().collect();
         check_bounded(&args, errors);
         let run = run(&args.run, &args.cancel, args.grace, shape, errors);
         if let Some(run) = run.as_ref().filter(|run| run.moves_away()) {
             check_unsafe(sig, errors);
-            check_borrows(&params, run, errors);
+            check_borrows(&params, shape, run, errors);
         }
         let limit = limit(args.ms, args.secs, args.limit, errors);
         let plan = Self {
@@ -166,7 +170,7 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     if let Some(abi) = &sig.abi {
         errors.add(
             abi,
-            "an `extern fn` cannot be timed out; let it call a plain function that is",
+            "an `extern fn` cannot be timed out; annotate a plain function that it calls",
         );
     }
     if let Some(variadic) = &sig.variadic {
@@ -181,7 +185,7 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     {
         errors.add(
             never,
-            "a function that never returns cannot be timed out; return `Result<Infallible, E>`",
+            "a function that never returns cannot be timed out; return `Result<Infallible, TimeoutError>`",
         );
     }
 }
@@ -249,10 +253,7 @@ fn run(
 
 /// A call that could take for ever needs no attribute.
 fn check_bounded(args: &Args, errors: &mut Errors) {
-    let unbounded = args.ms.is_absent()
-        && args.secs.is_absent()
-        && args.limit.is_absent()
-        && args.deadline.is_absent();
+    let unbounded = args.has_no_limit() && args.deadline.is_absent();
     if unbounded && !args.garbled {
         errors.push(syn::Error::new(
             Span::call_site(),
@@ -297,22 +298,47 @@ fn check_unsafe(sig: &Signature, errors: &mut Errors) {
     }
 }
 
+/// Options are evaluated before the patterns take arguments apart. Where an argument has the name of a part as well, a macro has told
+/// them apart, and so does rustc.
+fn check_parts(params: &[Param], options: &[TokenStream], errors: &mut Errors) {
+    let named: Vec<_> = params.iter().filter_map(Param::name).collect();
+    let unconditional = params.iter().filter(|param| param.conditions.is_empty());
+    let mut parts: Vec<_> = unconditional.flat_map(Param::parts).collect();
+    parts.retain(|part| !named.contains(&part));
+    for part in options
+        .iter()
+        .filter_map(|option| mentions::first(option, &parts))
+    {
+        let message = format!(
+            "options cannot see `{part}`, which is part of a pattern; give the argument a name"
+        );
+        errors.add(part, message);
+    }
+}
+
 /// An operation elsewhere owns all it works on. Parameters with conditions may not be there, and are left to rustc.
-fn check_borrows(params: &[Param], run: &Run, errors: &mut Errors) {
+fn check_borrows(params: &[Param], shape: Shape<'_>, run: &Run, errors: &mut Errors) {
     let (place, signal) = match run {
         Run::SyncWorker(signal) | Run::AsyncWorker(signal) => ("on a worker", signal),
         Run::AsyncTask(signal) => ("as a task", signal),
         Run::SyncInline(_) | Run::AsyncInline(_) | Run::MadeInline(_) => return,
     };
-    let inline = if matches!(signal, Signal::Fire(_)) {
-        ", or set `run = \"inline\"`"
-    } else {
-        ""
-    };
+    let inline = "set `run = \"inline\"`";
+    let can_run_inline = matches!(signal, Signal::Fire(_));
+    let lends = shape.answer().and_then(types::first_borrow).is_some();
     for param in params.iter().filter(|param| param.conditions.is_empty()) {
-        if let Some(borrow) = param.first_borrow() {
-            let owned = param.owned_form();
-            errors.add(borrow, format_args!("an operation that runs {place} cannot borrow from its caller; take {owned}{inline}"));
-        }
+        let Some(borrow) = param.first_borrow() else {
+            continue;
+        };
+        // Callers wait for a change to what is theirs, or for a part of it: no owned value would do.
+        let remedy = match (borrow.is_mut || lends, can_run_inline) {
+            (true, true) => inline.to_owned(),
+            (true, false) => "take and return owned values".to_owned(),
+            (false, true) => format!("take {}, or {inline}", param.owned_form()),
+            (false, false) => format!("take {}", param.owned_form()),
+        };
+        let message =
+            format!("an operation that runs {place} cannot borrow from its caller; {remedy}");
+        errors.add(borrow.typed, message);
     }
 }

@@ -1,14 +1,24 @@
 //! The word that was probably meant.
 
-/// The candidate closest to `word`, if it is within one slip for every three letters.
+use std::fmt::Display;
+
+/// The end of a message that names what was probably meant.
+pub(crate) fn hint(meant: Option<impl Display>) -> String {
+    meant
+        .map(|meant| format!("; did you mean `{meant}`?"))
+        .unwrap_or_default()
+}
+
+/// The candidate closest to `word`, if it is within one slip for every three letters. Capital letters are no slips.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let word = word.to_lowercase();
     let slips = (word.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| (distance(&word, candidate), candidate))
         .filter(|(distance, _)| *distance <= slips)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -43,6 +53,7 @@ mod tests {
             ("sec", Some("secs")),
             ("falback", Some("fallback")),
             ("falllbak", Some("fallback")),
+            ("SECS", Some("secs")),
             ("colour", None),
             ("", None),
         ] {

@@ -9,10 +9,17 @@ use syn::{
 };
 use syn::{Token, Type, TypeFnPtr, TypeInfer, TypeReference};
 
+/// A borrow as typed.
+pub(crate) struct Borrow {
+    pub(crate) typed: TokenStream,
+    /// Whether it is `&mut`.
+    pub(crate) is_mut: bool,
+}
+
 /// The first borrow that shows in `ty`: a reference or a lifetime, other than `'static`.
 ///
 /// What function types take and give, as in `fn(&str)` or `impl Fn(&str)`, is not held by them, and no borrow.
-pub(crate) fn first_borrow(ty: &Type) -> Option<TokenStream> {
+pub(crate) fn first_borrow(ty: &Type) -> Option<Borrow> {
     let mut search = Borrows {
         found: None,
         functions: 0,
@@ -23,7 +30,7 @@ pub(crate) fn first_borrow(ty: &Type) -> Option<TokenStream> {
 }
 
 struct Borrows {
-    found: Option<TokenStream>,
+    found: Option<Borrow>,
     /// How many function types are around the part at hand.
     functions: usize,
     /// The lifetimes that a `for<…>` around the part at hand declares.
@@ -31,8 +38,11 @@ struct Borrows {
 }
 
 impl Borrows {
-    fn note(&mut self, part: &impl ToTokens) {
-        self.found.get_or_insert_with(|| part.to_token_stream());
+    fn note(&mut self, part: &impl ToTokens, is_mut: bool) {
+        self.found.get_or_insert_with(|| Borrow {
+            typed: part.to_token_stream(),
+            is_mut,
+        });
     }
 
     fn holds(&self, lifetime: &Lifetime) -> bool {
@@ -59,14 +69,14 @@ impl Visit<'_> for Borrows {
             None => self.functions == 0,
         };
         if holds {
-            self.note(reference);
+            self.note(reference, reference.mutability.is_some());
         }
         self.visit_type(&reference.elem);
     }
 
     fn visit_lifetime(&mut self, lifetime: &Lifetime) {
         if self.holds(lifetime) {
-            self.note(lifetime);
+            self.note(lifetime, false);
         }
     }
 
@@ -99,17 +109,13 @@ impl Visit<'_> for Borrows {
 
 /// What could be taken by value in place of the borrow `ty`, as a phrase.
 pub(crate) fn owned_form(ty: &Type) -> String {
-    let Type::Reference(TypeReference {
-        elem, mutability, ..
-    }) = visible(ty)
-    else {
+    let Type::Reference(TypeReference { elem, .. }) = visible(ty) else {
         return "an owned value".to_owned();
     };
     match visible(elem) {
         Type::Path(path) if path.path.is_ident("str") => "`String`".to_owned(),
         Type::Slice(slice) => format!("`Vec<{}>`", shown(&slice.elem)),
         elem if first_borrow(elem).is_some() => "an owned value".to_owned(),
-        elem if mutability.is_some() => format!("`{}`", shown(elem)),
         elem => format!("`Arc<{}>`", shown(elem)),
     }
 }
@@ -184,8 +190,8 @@ mod tests {
         ] {
             let ty = syn::parse_str(ty).expect(ty);
             assert_eq!(
-                first_borrow(&ty).map(|found| found.to_string()).as_deref(),
-                Some(expected)
+                first_borrow(&ty).map(|found| (found.typed.to_string(), found.is_mut)),
+                Some((expected.to_owned(), expected.contains(" mut ")))
             );
         }
     }
@@ -205,7 +211,7 @@ mod tests {
         ] {
             let ty = syn::parse_str(ty).expect(ty);
             assert_eq!(
-                first_borrow(&ty).map(|found| found.to_string()),
+                first_borrow(&ty).map(|found| found.typed.to_string()),
                 None,
                 "{ty:?}",
                 ty = ty.to_token_stream()
@@ -219,8 +225,8 @@ mod tests {
             ("&str", "`String`"),
             ("&[Vec<u8>]", "`Vec<Vec<u8>>`"),
             (
-                "&mut HashMap<String, [u8; 4]>",
-                "`HashMap<String, [u8; 4]>`",
+                "&HashMap<String, [u8; 4]>",
+                "`Arc<HashMap<String, [u8; 4]>>`",
             ),
             ("&'a (dyn io::Read + Send)", "`Arc<dyn io::Read + Send>`"),
             ("Option<&str>", "an owned value"),

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
-use syn::{Expr, ExprLit, ExprReference, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp};
+use syn::{
+    Expr, ExprClosure, ExprLit, ExprReference, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp,
+};
 
 use crate::args::Key;
 use crate::duration;
-use crate::suggest;
+use crate::suggest::{self, hint};
 
 /// How long, as a duration in text or an expression.
 #[derive(Clone)]
@@ -81,7 +83,15 @@ pub(crate) fn count(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
     }
 }
 
+const INTEGERS: [&str; 13] = [
+    "", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+];
+
 fn in_range(literal: &LitInt, key: &Key) -> syn::Result<()> {
+    // Such as `50ms`.
+    if !INTEGERS.contains(&literal.suffix()) {
+        return Err(key.refuse(literal));
+    }
     match literal.base10_parse::<u64>() {
         Ok(0) => Err(key.refuse_with(literal, "must be at least 1")),
         Ok(_) => Ok(()),
@@ -123,10 +133,7 @@ pub(crate) fn run(expr: &Expr, key: &Key) -> syn::Result<Place> {
 
 fn unknown_run(literal: &LitStr, typed: &str) -> syn::Error {
     let words = PLACES.map(|(word, _)| format!("`{word}`")).join(", ");
-    let meant = suggest::nearest(typed, PLACES.map(|(word, _)| word));
-    let hint = meant
-        .map(|word| format!("; did you mean `{word}`?"))
-        .unwrap_or_default();
+    let hint = hint(suggest::nearest(typed, PLACES.map(|(word, _)| word)));
     syn::Error::new_spanned(
         literal,
         format_args!("unknown value `{typed}` of `run`; expected one of {words}{hint}"),
@@ -176,6 +183,48 @@ pub(crate) fn expression(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
         Kind::Other => Ok(expr.to_token_stream()),
         _ => Err(key.refuse(expr)),
     }
+}
+
+/// An expression that is not a literal; a duration in text is meant for another option.
+pub(crate) fn moment(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
+    expression(expr, key).map_err(|error| match kind(expr) {
+        Kind::Literal(Lit::Str(_)) => {
+            let hint = hint(as_limit(expr));
+            syn::Error::new_spanned(expr, format_args!("{}{hint}", key.expects()))
+        }
+        _ => error,
+    })
+}
+
+/// A closure of one argument, or any other expression that is not a literal.
+pub(crate) fn function(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
+    match visible(expr) {
+        Expr::Closure(ExprClosure {
+            inputs_begin,
+            inputs,
+            inputs_end,
+            ..
+        }) if inputs.len() != 1 => Err(key.refuse(&quote!(#inputs_begin #inputs #inputs_end))),
+        _ => expression(expr, key),
+    }
+}
+
+/// The option that sets the limit to `expr`, as it could be written.
+pub(crate) fn as_limit(expr: &Expr) -> Option<String> {
+    match kind(expr) {
+        Kind::Literal(Lit::Int(literal)) if literal.suffix().is_empty() => {
+            Some(format!("ms = {literal}"))
+        }
+        Kind::Literal(Lit::Int(literal)) => as_duration(&literal.to_string()),
+        Kind::Literal(Lit::Str(literal)) => as_duration(&literal.value()),
+        Kind::Literal(_) | Kind::Negative(_) => None,
+        Kind::Other => Some("limit = ..".to_owned()),
+    }
+}
+
+fn as_duration(text: &str) -> Option<String> {
+    let is_duration = duration::parse(text).is_ok();
+    is_duration.then(|| format!("limit = {text:?}"))
 }
 
 /// A path without arguments, or a string that holds one.

@@ -80,7 +80,7 @@ fn a_type_is_looked_into() {
     assert_eq!(
         found,
         [
-            "a function that never returns cannot be timed out; return `Result<Infallible, E>`",
+            "a function that never returns cannot be timed out; return `Result<Infallible, TimeoutError>`",
             "an operation that runs on a worker cannot borrow from its caller; take `String`, or set `run = \"inline\"`",
         ]
     );

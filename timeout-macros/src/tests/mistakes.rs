@@ -41,6 +41,8 @@ fn an_unknown_option_is_named_with_the_one_that_was_meant() {
         ("nam", Some("name")),
         ("after", Some("ms")),
         ("timeout", Some("limit")),
+        ("LIMIT", Some("limit")),
+        ("inline", Some("run")),
         ("colour", None),
     ] {
         let meant = meant
@@ -51,9 +53,38 @@ fn an_unknown_option_is_named_with_the_one_that_was_meant() {
             &[&format!("unknown option `{word}`; {WORDS}{meant}")],
         );
     }
-    check_args("5", &[WORDS]);
-    check_args("\"5s\"", &[WORDS]);
     check_args("ms = 5,, secs = 0", &[WORDS, "`secs` must be at least 1"]);
+}
+
+#[test]
+fn a_value_alone_is_shown_with_its_option() {
+    for (value, meant) in [
+        ("5", Some("ms = 5")),
+        ("5ms", Some("limit = \"5ms\"")),
+        ("\"1m 30s\"", Some("limit = \"1m 30s\"")),
+        ("Duration::from_secs(5)", Some("limit = ..")),
+        ("self.limit", Some("limit = ..")),
+        ("limit!(5)", Some("limit = ..")),
+        ("crate::LIMIT", Some("limit = ..")),
+        ("5u64", None),
+        ("-5", None),
+        ("1.5", None),
+        ("\"scan\"", None),
+        ("=", None),
+    ] {
+        let hint = meant
+            .map(|meant| format!("; did you mean `{meant}`?"))
+            .unwrap_or_default();
+        check_args(value, &[&format!("{WORDS}{hint}")]);
+        check_args(&format!("ms = 5, {value}"), &[WORDS]);
+    }
+    check_args(
+        "5, name = 5",
+        &[
+            &format!("{WORDS}; did you mean `ms = 5`?"),
+            "`name` takes a string, as in `name = \"scan\"`",
+        ],
+    );
 }
 
 #[test]
@@ -79,6 +110,11 @@ fn a_value_has_the_kind_of_its_option() {
         "ms = -1.5",
         "ms",
         "ms(5)",
+        "ms: 5",
+        "ms == 5",
+        "ms => 5",
+        "ms = 5ms",
+        "ms = 5us",
         "ms =",
         "ms = 5 +",
     ] {
@@ -120,10 +156,16 @@ fn a_value_has_the_kind_of_its_option() {
             &["`crate` takes a path, as in `crate = facade::timeout_runtime`"],
         );
     }
-    check_args(
-        "ms = 5, fallback = 5",
-        &["`fallback` takes a function of `TimeoutError`, as in `fallback = |_| 0`"],
-    );
+    for args in [
+        "fallback = 5",
+        "fallback = || 5",
+        "fallback = move |a, b| 5",
+    ] {
+        check_args(
+            &format!("ms = 5, {args}"),
+            &["`fallback` takes a function of `TimeoutError`, as in `fallback = |_| 0`"],
+        );
+    }
     check_args(
         "ms = 5, run = inline",
         &["`run` takes a string, as in `run = \"inline\"`"],
@@ -168,6 +210,10 @@ fn a_duration_is_well_formed() {
     );
     check_args("limit = \"5\"", &[&format!("`5` has no unit; {units}")]);
     check_args(
+        "limit = \"1.5s\"",
+        &["`1.5s` is not a whole number with a unit, as in `1s 500ms`"],
+    );
+    check_args(
         "limit = \"99999999999999999999s\"",
         &["this is longer than a `Duration` can hold"],
     );
@@ -205,13 +251,41 @@ fn tokens_and_deadlines_are_expressions() {
         "ms = 5, upstream = [a, 5]",
         &["`upstream` takes tokens, as in `upstream = [shutdown, request]`"],
     );
+    let deadline =
+        "`deadline` takes a `Deadline` or an `Instant`, as in `deadline = request.deadline`";
+    check_args("deadline = 5", &[deadline]);
+    check_args("deadline = \"noon\"", &[deadline]);
     check_args(
         "deadline = \"5s\"",
-        &["`deadline` takes a `Deadline` or an `Instant`, as in `deadline = request.deadline`"],
+        &[&format!("{deadline}; did you mean `limit = \"5s\"`?")],
     );
     check_args(
         "ms = 5, inherit = 0",
         &["`inherit` takes `true` or `false`, as in `inherit = false`"],
+    );
+}
+
+#[test]
+fn an_option_names_whole_arguments() {
+    let unseen = |part| {
+        format!("options cannot see `{part}`, which is part of a pattern; give the argument a name")
+    };
+    check(
+        "#[timeout(ms = from + to, grace = rest.limit, upstream = [stop, all])] fn f((from, to): (u64, u64), S { ref rest, .. }: S, all @ [_, ..]: [u8; 4]) -> Option<u8> { None }",
+        &[&unseen("from"), &unseen("rest"), &unseen("all")],
+    );
+    check(
+        "#[timeout(ms = range.0, fallback = |from| None)] fn f(range: (u64, u64), (from, to): (u64, u64)) -> Option<u8> { None }",
+        &[],
+    );
+    check(
+        "#[timeout(ms = from, secs = 0)] fn f(#[cfg(unix)] (from, to): (u64, u64)) -> Option<u8> { None }",
+        &["`secs` must be at least 1"],
+    );
+    // As a `macro_rules!` writes it, where the two names are not the same.
+    check(
+        "#[timeout(ms = from)] fn f(from: u64, (from, to): (u64, u64)) -> Option<u8> { None }",
+        &[],
     );
 }
 
@@ -263,7 +337,7 @@ fn a_returned_future_stays_where_it_is_made() {
 #[test]
 fn a_function_that_cannot_be_wrapped_is_refused_with_a_remedy() {
     let constant = "a `const fn` cannot be timed out; drop `const`";
-    let foreign = "an `extern fn` cannot be timed out; let it call a plain function that is";
+    let foreign = "an `extern fn` cannot be timed out; annotate a plain function that it calls";
     let insecure = "an `unsafe fn` can only run inline; set `run = \"inline\"`";
     check(
         "#[timeout(ms = 5)] const fn f() -> Option<u8> { None }",
@@ -287,7 +361,9 @@ fn a_function_that_cannot_be_wrapped_is_refused_with_a_remedy() {
     );
     check(
         "#[timeout(ms = 5)] fn f() -> ! { loop {} }",
-        &["a function that never returns cannot be timed out; return `Result<Infallible, E>`"],
+        &[
+            "a function that never returns cannot be timed out; return `Result<Infallible, TimeoutError>`",
+        ],
     );
     check(
         "#[timeout(ms = 5)] fn f(&self) -> Option<u8>;",
@@ -323,11 +399,30 @@ fn a_borrow_that_cannot_move_is_refused_with_an_owned_form() {
             &owned("`self: Arc<Self>`"),
             &owned("`String`"),
             &owned("`Vec<u8>`"),
-            &owned("`Map`"),
+            "an operation that runs on a worker cannot borrow from its caller; set `run = \"inline\"`",
             &owned("an owned value"),
             &owned("`Arc<Map>`"),
         ],
     );
+    let inline =
+        "an operation that runs on a worker cannot borrow from its caller; set `run = \"inline\"`";
+    for signature in [
+        "fn f(&mut self) -> Option<u8>",
+        "fn f(self: Pin<&mut Self>) -> Option<u8>",
+        "fn f(&self) -> Option<&u8>",
+        "fn f(x: &str) -> Work<'_, u8>",
+    ] {
+        check(
+            &format!("#[timeout(ms = 5)] {signature} {{ None }}"),
+            &[inline],
+        );
+        check(
+            &format!("#[timeout(ms = 5, cancel = false)] {signature} {{ None }}"),
+            &[
+                "an operation that runs on a worker cannot borrow from its caller; take and return owned values",
+            ],
+        );
+    }
     check(
         "#[timeout(ms = 5)] async fn f(&self, a: &str) -> Option<u8> { None }",
         &[],
@@ -362,7 +457,7 @@ fn all_mistakes_come_at_once() {
         &[
             "`ms` takes an integer, as in `ms = 50`",
             "`secs` takes an integer, as in `secs = 5`",
-            "`x` is not a whole number with a unit, as in `1m 30s`",
+            "`x` is not a whole number with a unit, as in `1s 500ms`",
         ],
     );
 }

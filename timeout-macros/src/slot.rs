@@ -1,0 +1,71 @@
+//! What an option was given.
+
+use proc_macro2::{Ident, TokenStream};
+
+/// An option that can be given once.
+#[derive(Default)]
+pub(crate) enum Slot<T> {
+    #[default]
+    Absent,
+    /// The value was refused; its error is reported already.
+    Refused,
+    Given(Given<T>),
+}
+
+/// An option as given, with what is needed to point at it.
+pub(crate) struct Given<T> {
+    pub(crate) value: T,
+    pub(crate) word: Ident,
+    /// The value as typed.
+    pub(crate) typed: TokenStream,
+    /// The place of the option among all options of the attribute.
+    pub(crate) place: usize,
+}
+
+impl<T> Given<T> {
+    pub(crate) fn map<U>(self, into: impl FnOnce(T) -> U) -> Given<U> {
+        let Self {
+            value,
+            word,
+            typed,
+            place,
+        } = self;
+        Given {
+            value: into(value),
+            word,
+            typed,
+            place,
+        }
+    }
+}
+
+impl<T> Slot<T> {
+    pub(crate) fn given(&self) -> Option<&Given<T>> {
+        match self {
+            Self::Given(given) => Some(given),
+            Self::Absent | Self::Refused => None,
+        }
+    }
+
+    pub(crate) fn take(self) -> Option<Given<T>> {
+        match self {
+            Self::Given(given) => Some(given),
+            Self::Absent | Self::Refused => None,
+        }
+    }
+
+    /// The value as typed, or nothing.
+    pub(crate) fn typed(&self) -> TokenStream {
+        self.given()
+            .map(|given| given.typed.clone())
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused)
+    }
+}
