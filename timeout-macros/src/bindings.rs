@@ -20,7 +20,7 @@ use crate::token;
 /// ```text
 /// let _ = &self;
 /// let mut rows = rows;
-/// let __arg2 = __arg2;
+/// let mut __arg2 = __arg2;
 /// let (from, to) = __arg2;
 /// let cancel_token = __token;
 /// let _ = &cancel_token;
@@ -77,12 +77,15 @@ impl Bindings<'_> {
             }
             Kind::Pattern { slot, pat, ty } => {
                 let value = self.argument_value(slot, ty);
-                let whole = quote_spanned!(self.here=> #(#conditions)* let #slot = #value;);
                 // `let _ = …` would bind nothing, and has lints of its own.
-                let parts = (!matches!(**pat, Pat::Wild(_))).then(
-                    || quote_spanned!(self.here=> #(#conditions)* #(#lints)* let #pat = #slot;),
-                );
-                quote_spanned!(self.here=> #whole #parts)
+                if matches!(**pat, Pat::Wild(_)) {
+                    return quote_spanned!(self.here=> #(#conditions)* let #slot = #value;);
+                }
+                // A part may be `ref mut`, which not every pattern shows: a macro may write it.
+                quote_spanned! {self.here=>
+                    #(#conditions)* let mut #slot = #value;
+                    #(#conditions)* #(#lints)* let #pat = #slot;
+                }
             }
             Kind::Token { .. } => TokenStream::new(),
         }

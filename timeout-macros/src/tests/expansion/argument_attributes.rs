@@ -31,9 +31,9 @@ async fn c(
         #[cfg(any())] #[allow(clippy::pedantic, clippy::restriction)] let gone = gone;
         #[allow(unused_variables)] #[allow(clippy::pedantic, clippy::restriction)] let
         here = here; #[expect(unused_variables)] #[allow(clippy::pedantic,
-        clippy::restriction)] let there = there; let __arg3 = __arg3; #[cfg_attr(unix,
-        allow(unused_variables))] let (a, b) = __arg3; #[allow(clippy::pedantic,
-        clippy::restriction)] let case = case; ({ None }) }
+        clippy::restriction)] let there = there; let mut __arg3 = __arg3;
+        #[cfg_attr(unix, allow(unused_variables))] let (a, b) = __arg3;
+        #[allow(clippy::pedantic, clippy::restriction)] let case = case; ({ None }) }
     );
     __call.until_verdict::<Option<u32>, _>(__op).await
 }

@@ -24,14 +24,14 @@ fn sum(
     >(
         __ask,
         move |(): ()| -> Option<u32> {
-            let __arg0 = __timeout_p::owned(__arg0);
+            let mut __arg0 = __timeout_p::owned(__arg0);
             let (a, mut b) = __arg0;
             let __arg1 = __timeout_p::owned(__arg1);
-            let __arg2 = __timeout_p::owned(__arg2);
+            let mut __arg2 = __timeout_p::owned(__arg2);
             let Req { id, .. } = __arg2;
             #[allow(clippy::pedantic, clippy::restriction)]
             let mut r#type = __timeout_p::owned(r#type);
-            let __arg4 = __timeout_p::owned(__arg4);
+            let mut __arg4 = __timeout_p::owned(__arg4);
             let ref c = __arg4;
             ({
                 b += 1;
