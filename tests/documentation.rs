@@ -1,0 +1,164 @@
+//! rustdoc shows the signature that the author wrote: with the attribute it shows what it shows without.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/documented.rs");
+
+/// How the lines that are left out begin.
+const ATTRIBUTE: &str = "#[timeout_runtime::timeout(";
+
+/// Arguments that are patterns: how plain functions show them, and the names that stand for them.
+const APART: [(&str, &str, &str); 4] = [
+    (
+        "apart/fn.tuple.html",
+        "(from, to): (u32, u32)",
+        "__arg0: (u32, u32)",
+    ),
+    ("apart/fn.unnamed.html", "_: Vec<u8>", "__arg0: Vec<u8>"),
+    ("apart/fn.unnamed.html", "(): ()", "__arg1: ()"),
+    (
+        "apart/fn.fields.html",
+        "_: &Inventory<T>",
+        "__arg1: &Inventory<T>",
+    ),
+];
+
+/// Some signatures in full.
+const SHOWN: [(&str, &str); 4] = [
+    (
+        "on_worker/fn.sorted.html",
+        "pub fn sorted(rows: Vec<u32>, _seen: Option<&'static str>) -> Result<Vec<u32>>",
+    ),
+    (
+        "inline/fn.borrowing.html",
+        "pub async fn borrowing(text: &str, least: usize) -> Result<&str>",
+    ),
+    (
+        "struct.Inventory.html",
+        "pub fn shared(self: Arc<Self>, sku: String) -> Result<Option<T>>",
+    ),
+    (
+        "trait.Store.html",
+        "async fn get(&self, key: &K) -> Result<Self::Value>",
+    ),
+];
+
+/// The text of each page, by its path.
+type Pages = BTreeMap<PathBuf, String>;
+
+fn rustdoc() -> OsString {
+    env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into())
+}
+
+fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documentation");
+    fs::create_dir_all(&directory).expect("a directory");
+    directory.join(name)
+}
+
+#[track_caller]
+fn run(command: &mut Command) {
+    let output = command.output().expect("it is installed");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}:\n{said}");
+}
+
+/// The pages of the program as it is. Cargo has a target directory of its own, since the one of the tests may be locked.
+fn annotated() -> Pages {
+    let target = directory("target");
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let mut command = Command::new(cargo);
+    command.args(["doc", "--offline", "--locked", "--no-deps"]);
+    command.args(["--package", "timeout-tests", "--bin", "documented"]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.env("RUSTDOC", rustdoc());
+    command.env("CARGO_TARGET_DIR", &target);
+    command
+        .env_remove("CARGO_BUILD_TARGET")
+        .env_remove("RUSTDOCFLAGS");
+    run(&mut command);
+    pages(&target.join("doc").join("documented"))
+}
+
+/// The pages of the program without its attributes.
+fn plain() -> Pages {
+    let program = fs::read_to_string(PROGRAM).expect("the program");
+    let is_kept = |line: &&str| !line.trim_start().starts_with(ATTRIBUTE);
+    let kept: Vec<&str> = program.lines().filter(is_kept).collect();
+    let (source, target) = (directory("documented.rs"), directory("plain"));
+    fs::write(&source, kept.join("\n")).expect("the program without its attributes");
+    // What an earlier program has left there.
+    fs::remove_dir_all(&target).ok();
+    let mut command = Command::new(rustdoc());
+    command.args(["--edition", "2024", "--crate-name", "documented"]);
+    command.args(["--crate-version", env!("CARGO_PKG_VERSION")]);
+    command.args([
+        "--crate-type",
+        "bin",
+        "--document-private-items",
+        "--out-dir",
+    ]);
+    command.arg(&target).arg(&source);
+    run(&mut command);
+    pages(&target.join("documented"))
+}
+
+fn pages(root: &Path) -> Pages {
+    let mut pages = Pages::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).expect("rustdoc has written here") {
+            let path = entry.expect("a page").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "html")
+            {
+                let page = fs::read_to_string(&path).expect("a page");
+                let path = path.strip_prefix(root).expect("it is below").to_owned();
+                pages.insert(path, text(&page));
+            }
+        }
+    }
+    pages
+}
+
+/// The text of a page without its head: what stands between the tags, with one space where there are several.
+fn text(page: &str) -> String {
+    let (_, body) = page.split_once("<body").expect("a page has a body");
+    let between = body.split('<').filter_map(|part| part.split_once('>'));
+    let text: String = between.map(|(_, text)| text).collect();
+    let text = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Guards against a signature that shows how the attribute works: other types, bounds or names, docs that are lost, functions
+/// that are added.
+#[test]
+fn rustdoc_shows_what_the_author_wrote() {
+    let (annotated, mut plain) = (annotated(), plain());
+    for (path, pattern, name) in APART {
+        let page = plain.get_mut(Path::new(path)).expect(path);
+        assert!(page.contains(pattern), "{page}");
+        *page = page.replace(pattern, name);
+    }
+    let names = |pages: &Pages| pages.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&annotated), names(&plain));
+    for (path, expected) in &plain {
+        assert_eq!(annotated[path], *expected, "{}", path.display());
+    }
+    // That there is something to compare.
+    for (path, signature) in SHOWN {
+        let page = &annotated[Path::new(path)];
+        assert!(page.contains(signature), "{page}");
+    }
+}
