@@ -1,0 +1,85 @@
+//! The same operations with a limit, as users write them.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use timeout_runtime::{CancelToken, Deadline, TimeoutError, timeout};
+
+use crate::operations::{self, Pends};
+
+#[timeout(name = "add", secs = 5)]
+pub(crate) fn add(x: u64) -> Result<u64, TimeoutError> {
+    Ok(operations::add(x))
+}
+
+#[timeout(name = "work", secs = 5)]
+pub(crate) fn work(x: u64) -> Result<u64, TimeoutError> {
+    Ok(operations::work(x))
+}
+
+#[timeout(name = "sleep", secs = 5)]
+pub(crate) fn sleep(x: u64) -> Result<u64, TimeoutError> {
+    Ok(operations::sleep(x))
+}
+
+/// Ends 4 ms after its limit.
+#[timeout(name = "ignore", ms = 1)]
+pub(crate) fn ignore(x: u64) -> Result<u64, TimeoutError> {
+    Ok(operations::ignore(x))
+}
+
+/// Ends soon after its limit.
+#[timeout(name = "obey", ms = 1)]
+pub(crate) fn obey(x: u64) -> Result<u64, TimeoutError> {
+    let answer = operations::obey(x, || cancel_token.is_cancelled());
+    cancel_token.check()?;
+    Ok(answer)
+}
+
+/// Asks something from inside a call.
+#[timeout(name = "inside", secs = 60)]
+pub(crate) fn inside<T: Send + 'static>(ask: fn() -> T) -> Result<T, TimeoutError> {
+    Ok(ask())
+}
+
+#[timeout(name = "ready", secs = 5)]
+pub(crate) async fn ready(x: u64) -> Result<u64, TimeoutError> {
+    Ok(operations::add(x))
+}
+
+#[timeout(name = "pending_once", secs = 5)]
+pub(crate) async fn pending_once(x: u64) -> Result<u64, TimeoutError> {
+    Pends(1).await;
+    Ok(operations::add(x))
+}
+
+#[timeout(name = "pending_often", secs = 5)]
+pub(crate) async fn pending_often(times: u32) -> Result<u64, TimeoutError> {
+    Pends(times).await;
+    Ok(1)
+}
+
+#[timeout(name = "sleep_async", secs = 5)]
+pub(crate) async fn sleep_async(limit: Duration) -> Result<(), TimeoutError> {
+    tokio::time::sleep(limit).await;
+    Ok(())
+}
+
+#[timeout(name = "never", ms = 1)]
+pub(crate) async fn never() -> Result<(), TimeoutError> {
+    pending().await
+}
+
+/// Counts those that have begun.
+#[timeout(name = "wait", deadline = ends)]
+pub(crate) async fn wait(ends: Deadline, begun: Arc<AtomicU32>) -> Result<(), TimeoutError> {
+    begun.fetch_add(1, Ordering::Relaxed);
+    pending().await
+}
+
+/// What code deep inside a call asks.
+pub(crate) fn is_told() -> bool {
+    CancelToken::current().is_cancelled()
+}
