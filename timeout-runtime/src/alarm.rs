@@ -6,6 +6,8 @@ use std::future::Future;
 #[cfg(feature = "tokio")]
 use std::pin::Pin;
 use std::task::Context;
+#[cfg(feature = "tokio")]
+use std::time::Duration;
 
 use crate::deadline::Clock;
 use crate::tick::Tick;
@@ -36,6 +38,11 @@ impl Drop for Armed {
 }
 
 impl CallerAlarm {
+    /// Whether one was set; it may have rung since.
+    pub(crate) fn is_set(&self) -> bool {
+        !matches!(self, Self::Unset)
+    }
+
     /// Has the task woken at `until` by `clock`; an alarm set before is replaced.
     pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
         let is_set = match self {
@@ -58,12 +65,9 @@ impl CallerAlarm {
     }
 
     fn arm(&mut self, clock: Clock, at: Tick, context: &mut Context<'_>) -> bool {
-        let Some(instant) = at.instant() else {
-            return true;
-        };
         #[cfg(feature = "tokio")]
         if clock.is_virtual()
-            && let Some(mut sleep) = virtual_sleep(instant)
+            && let Some(mut sleep) = virtual_sleep(at.since(clock.now()))
         {
             let rings = sleep.as_mut().poll(context).is_pending();
             *self = Self::Virtual { at, sleep };
@@ -72,7 +76,7 @@ impl CallerAlarm {
         #[cfg(not(feature = "tokio"))]
         let _ = clock;
         let waker = context.waker().clone();
-        match timer::arm(instant, Alarm::Wake(Some(waker))) {
+        match timer::arm(at, Alarm::Wake(Some(waker))) {
             Some(key) => {
                 let alarm = Armed(key);
                 *self = Self::Armed { at, alarm };
@@ -89,8 +93,8 @@ type VirtualSleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 /// `None` in a runtime whose clock is paused but which has no timers; Tokio says so by a panic.
 #[cfg(feature = "tokio")]
-fn virtual_sleep(at: std::time::Instant) -> Option<VirtualSleep> {
-    crate::unwind::catch(|| -> VirtualSleep { Box::pin(tokio::time::sleep_until(at.into())) })
+fn virtual_sleep(left: Duration) -> Option<VirtualSleep> {
+    crate::unwind::catch(|| -> VirtualSleep { Box::pin(tokio::time::sleep(left)) })
         .map_err(crate::unwind::dispose)
         .ok()
 }

@@ -12,7 +12,7 @@ use crate::deadline::{Clock, Deadline};
 use crate::frame::{Frame, current, enter};
 use crate::terms::Terms;
 use crate::token::CancelToken;
-use crate::token::node::{Node, Watch};
+use crate::token::node::{Node, NodeRef, Watch};
 
 /// The deadline and the token that calls made here take part in.
 ///
@@ -114,22 +114,17 @@ impl CallContext {
 
     fn frame(&self) -> Frame {
         let terms = Terms::context(self.deadline);
-        let token = match &self.token {
+        let parents = self.token.as_slice();
+        match parents {
+            [] if terms.signal().is_never() => Frame::Outside,
+            [token] if terms.signal().is_never() => Frame::Token(token.clone()),
             // One token has to hear both.
-            Some(token) if !terms.signal.is_never() => {
-                let parents = [token.0.clone()];
-                let terms = terms.clone();
-                Some(CancelToken(Node::new(
-                    terms,
-                    Watch::Clocked,
-                    None,
-                    &parents,
-                    (),
-                )))
+            _ => {
+                let parents: Vec<NodeRef> = parents.iter().map(|token| token.0.clone()).collect();
+                let node = Node::new(terms, Watch::Clocked, &parents, ());
+                Frame::Token(CancelToken(node))
             }
-            token => token.clone(),
-        };
-        Frame::new(terms, token)
+        }
     }
 }
 
@@ -166,7 +161,7 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        if let Some(token) = &this.frame.token {
+        if let Frame::Token(token) = &*this.frame {
             // By a virtual clock, nobody fires it but who looks.
             token.0.fired();
         }
@@ -177,9 +172,12 @@ impl<F: Future> Future for Scope<F> {
                 None => Poll::Pending,
             }
         };
-        let Terms { clock, signal, .. } = this.frame.terms;
-        if polled.is_pending() && this.frame.token.is_some() && clock != Clock::Real {
-            this.alarm.set(clock, signal, context);
+        if let Frame::Token(CancelToken(token)) = &*this.frame
+            && polled.is_pending()
+            && let terms = token.terms()
+            && terms.clock() != Clock::Real
+        {
+            this.alarm.set(terms.clock(), terms.signal(), context);
         }
         polled
     }

@@ -31,11 +31,17 @@ impl Clock {
     };
 
     pub(crate) fn now(self) -> Tick {
-        Tick::of(match self {
-            Self::Real => Instant::now(),
+        match self {
+            Self::Real => Tick::now(),
             #[cfg(feature = "tokio")]
-            Self::Tokio => tokio::time::Instant::now().into_std(),
-        })
+            Self::Tokio => Tick::of(tokio::time::Instant::now().into_std()),
+        }
+    }
+
+    /// Whether it has come to `tick`, which costs a precise reading only if that is near.
+    #[inline]
+    pub(crate) fn has_come_to(self, tick: Tick) -> bool {
+        !(tick.is_never() || self == Self::Real && tick.is_far()) && self.now() >= tick
     }
 
     /// `tick` of this clock as `other` has it. Crossing over carries the time that is left.
@@ -51,22 +57,13 @@ impl Clock {
 
     /// Whether this clock stands apart from the system's, here and now.
     ///
-    /// Only a current-thread runtime can pause its time; its clock is the system's if it lies between two readings of that.
+    /// Only a current-thread runtime can pause its time, if at all; its clock is the system's if it lies between two readings of that.
+    #[inline]
     pub(crate) fn is_virtual(self) -> bool {
         match self {
             Self::Real => false,
             #[cfg(feature = "tokio")]
-            Self::Tokio => {
-                use tokio::runtime::{Handle, RuntimeFlavor};
-
-                Handle::try_current()
-                    .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::CurrentThread)
-                    && {
-                        let before = Self::Real.now();
-                        let reading = self.now();
-                        !(before..=Self::Real.now()).contains(&reading)
-                    }
-            }
+            Self::Tokio => pause::is_possible() && pause::is_in_force(),
         }
     }
 
@@ -76,20 +73,70 @@ impl Clock {
     }
 
     /// The reading, where this clock can be read: a virtual one only inside its runtime.
-    #[cfg_attr(not(feature = "tokio"), allow(clippy::unnecessary_wraps))] // Without Tokio, all clocks can be read.
+    #[cfg(feature = "tokio")]
     pub(crate) fn read(self) -> Option<Tick> {
-        match self {
-            Self::Real => Some(self.now()),
-            #[cfg(feature = "tokio")]
-            Self::Tokio => tokio::runtime::Handle::try_current()
-                .is_ok()
-                .then(|| self.now()),
-        }
+        (self == Self::Real || tokio::runtime::Handle::try_current().is_ok()).then(|| self.now())
     }
 
     /// The clock for a deadline made here: the executor's where that is virtual.
     fn here() -> Self {
         Self::EXECUTOR.settled()
+    }
+}
+
+/// Whether Tokio's time is paused.
+#[cfg(feature = "tokio")]
+mod pause {
+    use std::time::Instant;
+
+    use tokio::runtime::{Handle, RuntimeFlavor};
+
+    /// What stands in for `tokio::time::pause` where there is none.
+    struct Never;
+
+    #[allow(dead_code)] // Where there is one.
+    fn pause() -> Never {
+        Never
+    }
+
+    /// What a `pause` tells by its type: whether it is Tokio's.
+    trait Pause {
+        const IS_TOKIOS: bool;
+    }
+
+    impl Pause for () {
+        const IS_TOKIOS: bool = true;
+    }
+
+    impl Pause for Never {
+        const IS_TOKIOS: bool = false;
+    }
+
+    const fn is_tokios<P: Pause>(_: fn() -> P) -> bool {
+        P::IS_TOKIOS
+    }
+
+    /// Whether this build can pause it at all: only with Tokio's feature `test-util`, which is nobody's in production. Another crate's
+    /// features cannot be asked for, but what they add can be found: in here the name is Tokio's if Tokio has it, else the one above.
+    pub(super) const fn is_possible() -> bool {
+        #[allow(unused_imports)] // Where there is none.
+        #[allow(clippy::wildcard_imports)]
+        // It must not be named: it may not be there.
+        use tokio::time::*;
+
+        is_tokios(pause as fn() -> _)
+    }
+
+    /// Whether the time of the runtime around this code is paused, or was and has not caught up.
+    #[cold]
+    pub(super) fn is_in_force() -> bool {
+        Handle::try_current()
+            .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::CurrentThread)
+            && {
+                let before = Instant::now();
+                let reading = tokio::time::Instant::now().into_std();
+                !(before..=Instant::now()).contains(&reading)
+            }
     }
 }
 

@@ -5,68 +5,122 @@
 //! pops it when it is dropped itself: what is to happen inside the frame, the drop of the operation, is between two drops.
 
 use std::cell::RefCell;
-use std::fmt;
 
-use crate::deadline::Deadline;
+use crate::deadline::{Clock, Deadline};
 use crate::error::Cause;
-use crate::terms::Terms;
+use crate::policy::PolicyRef;
+use crate::terms::{Plain, Terms};
+use crate::tick::{self, Tick};
 use crate::token::CancelToken;
 use crate::token::node::{Node, Watch};
 
-/// The frame of one call.
-pub(crate) struct Frame {
-    pub(crate) terms: Terms,
-    /// The call's token, once somebody has asked for it.
-    pub(crate) token: Option<CancelToken>,
+/// The frame of one call. It is small, since it is swapped at each poll.
+pub(crate) enum Frame {
+    /// Outside any call.
+    Outside,
+    /// A call whose token nobody has asked for.
+    Plain(Call),
+    /// A call with its token, or a context; its terms are the token's.
+    Token(CancelToken),
+}
+
+/// A plain call where its caller is.
+pub(crate) struct Call {
+    terms: Plain,
+    /// The start was only glanced at.
+    is_rough: bool,
     /// The caller has gone: a token that is asked for only now has fired.
     gone: bool,
 }
 
-impl Frame {
-    /// Outside any call.
-    pub(crate) fn outside() -> Self {
-        Self::new(Terms::none(), None)
-    }
+/// With limits from here on, the start of an async call is only glanced at.
+const LONG: u64 = 1_000_000_000;
 
-    pub(crate) fn new(terms: Terms, token: Option<CancelToken>) -> Self {
+impl Call {
+    /// A call that starts now.
+    #[inline]
+    pub(crate) fn new(policy: PolicyRef, limit: u64, glance: bool) -> Self {
+        let mut is_rough = false;
+        let terms = Plain::new(policy, limit, |policy| {
+            // What listeners are told is precise.
+            is_rough = glance && limit >= LONG && !policy.is_heard();
+            if is_rough {
+                Tick::glance()
+            } else {
+                Tick::now()
+            }
+        });
         Self {
             terms,
-            token,
+            is_rough,
             gone: false,
         }
     }
 
-    /// The caller has gone: the token fires.
-    pub(crate) fn abandon(&mut self) {
-        self.gone = true;
-        if let Some(CancelToken(token)) = &self.token {
-            token.fire(Cause::Cancelled, None);
+    /// Whether whatever the operation ends with now goes to its caller as it is, and nothing else is to be done: it is in time at a
+    /// glance, and nobody hears of the verdict.
+    #[inline]
+    pub(crate) fn passes(&self) -> bool {
+        self.terms.deadline().is_far() && !self.terms.policy.is_heard()
+    }
+
+    /// Its terms, for which the start has to be known. One that was glanced at lies before now, and not further ahead than a glance
+    /// may be behind. The earlier of the two is taken for it: so the deadline is never early, and late by no more than the
+    /// operation's first poll has taken.
+    pub(crate) fn terms(&mut self) -> &Plain {
+        if self.is_rough {
+            self.settle(Tick::now());
         }
+        &self.terms
     }
 
-    /// Whether calls made here have nothing to take over.
-    fn is_outside(&self) -> bool {
-        !self.terms.is_call && self.terms.signal.is_never() && self.token.is_none()
+    fn settle(&mut self, now: Tick) {
+        self.is_rough = false;
+        let latest = self.terms.start.plus_nanos(tick::BEHIND);
+        self.terms.start = now.min(latest);
     }
 
-    /// The call's token; made now if nobody has asked before.
-    pub(crate) fn token(&mut self) -> &CancelToken {
-        let Self { terms, token, gone } = self;
-        token.get_or_insert_with(|| {
-            let node = Node::new(terms.clone(), Watch::Clocked, None, &[], ());
-            if *gone {
-                node.fire(Cause::Cancelled, None);
-            }
-            CancelToken(node)
-        })
+    /// Whether the deadline has come.
+    pub(crate) fn is_over(&mut self) -> bool {
+        if self.is_rough {
+            let now = Tick::now();
+            self.settle(now);
+            return now >= self.terms.deadline();
+        }
+        Clock::Real.has_come_to(self.terms.deadline())
+    }
+
+    /// The call's token. From here on it counts whose time the call goes by.
+    #[cold]
+    fn token(&mut self) -> CancelToken {
+        let terms = Terms::settled(self.terms().clone());
+        let node = Node::new(terms, Watch::Clocked, &[], ());
+        if self.gone {
+            node.fire(Cause::Cancelled, None);
+        }
+        CancelToken(node)
     }
 }
 
-impl fmt::Debug for Frame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Frame")
-            .field("name", &self.terms.name())
-            .finish_non_exhaustive()
+impl Frame {
+    /// The caller has gone: the token fires.
+    pub(crate) fn abandon(&mut self) {
+        match self {
+            Self::Outside => {}
+            Self::Plain(call) => call.gone = true,
+            Self::Token(CancelToken(token)) => token.fire(Cause::Cancelled, None),
+        }
+    }
+
+    /// The call's token, made now if nobody has asked before; `None` outside any call.
+    pub(crate) fn token(&mut self) -> Option<&CancelToken> {
+        if let Self::Plain(call) = self {
+            *self = Self::Token(call.token());
+        }
+        match self {
+            Self::Token(token) => Some(token),
+            Self::Outside | Self::Plain(_) => None,
+        }
     }
 }
 
@@ -88,40 +142,41 @@ struct Ambient {
 }
 
 thread_local! {
-    static AMBIENT: RefCell<Ambient> = RefCell::new(Ambient {
-        frame: Frame::outside(),
-        pushed: Vec::new(),
-        muted: Vec::new(),
-    });
+    static AMBIENT: RefCell<Ambient> = const {
+        RefCell::new(Ambient {
+            frame: Frame::Outside,
+            pushed: Vec::new(),
+            muted: Vec::new(),
+        })
+    };
 }
 
 /// `None` while the thread is being torn down: there is no call around destructors of its thread-locals.
+#[inline]
 fn with<T>(f: impl FnOnce(&mut Ambient) -> T) -> Option<T> {
     AMBIENT
         .try_with(|ambient| f(&mut ambient.borrow_mut()))
         .ok()
 }
 
+/// Whether calls made here have nothing to take over.
+#[inline]
+pub(crate) fn is_outside() -> bool {
+    with(|ambient| matches!(ambient.frame, Frame::Outside)).unwrap_or(true)
+}
+
 /// The call that this code runs in, with its token.
 pub(crate) fn current() -> Option<Outer> {
     with(|ambient| {
-        let frame = &mut ambient.frame;
-        if frame.is_outside() {
-            return None;
-        }
-        let token = frame.token().clone();
-        let terms = &frame.terms;
-        let bare = if terms.is_call {
+        let token = ambient.frame.token()?.clone();
+        let terms = token.0.terms();
+        let bare = if terms.is_call() {
             Deadline::never()
         } else {
-            Deadline::on(terms.clock, terms.signal)
+            Deadline::on(terms.clock(), terms.signal())
         };
-        let end = if terms.is_call {
-            terms.caller_end()
-        } else {
-            // Carried elsewhere by its context, a call is known by its token.
-            token.0.caller_end()
-        };
+        // Carried elsewhere by its context, a call is known by its token.
+        let end = token.0.caller_end();
         Some(Outer { bare, end, token })
     })
     .flatten()
@@ -129,22 +184,19 @@ pub(crate) fn current() -> Option<Outer> {
 
 /// The deadline that a call made here inherits.
 pub(crate) fn deadline() -> Deadline {
-    with(|ambient| {
-        let Frame { terms, token, .. } = &ambient.frame;
-        match token {
-            Some(token) => token.deadline(),
-            None => Deadline::on(terms.clock.settled(), terms.signal),
-        }
-    })
-    .unwrap_or(Deadline::never())
+    with(|ambient| ambient.frame.token().map(CancelToken::deadline))
+        .flatten()
+        .unwrap_or(Deadline::never())
 }
 
 /// The current frame is the one in `frame` for as long as the guard lives.
+#[inline]
 pub(crate) fn enter(frame: &mut Frame) -> Entered<'_> {
     swap(frame);
     Entered { frame }
 }
 
+#[inline]
 fn swap(frame: &mut Frame) {
     with(|ambient| std::mem::swap(&mut ambient.frame, frame));
 }
@@ -155,35 +207,35 @@ pub(crate) struct Entered<'a> {
 }
 
 impl Drop for Entered<'_> {
+    #[inline]
     fn drop(&mut self) {
         swap(self.frame);
     }
 }
 
-/// Puts `frame` in place until it is popped, for where no guard can be held. It comes back at once while the thread is being torn
+/// Puts `frame` in place until it is popped, for where no guard can be held. `false` if that cannot be, while the thread is being torn
 /// down.
-pub(crate) fn push(frame: Frame) -> Option<Frame> {
-    let mut frame = Some(frame);
+pub(crate) fn push(frame: &mut Frame) -> bool {
     with(|ambient| {
-        let before = std::mem::replace(&mut ambient.frame, frame.take()?);
-        ambient.pushed.push(before);
-        Some(())
-    });
-    frame
+        let frame = std::mem::replace(frame, Frame::Outside);
+        ambient
+            .pushed
+            .push(std::mem::replace(&mut ambient.frame, frame));
+    })
+    .is_some()
 }
 
 /// Takes the frame that was pushed last out of its place.
-pub(crate) fn pop() -> Option<Frame> {
+pub(crate) fn pop(frame: &mut Frame) {
     with(|ambient| {
-        let before = ambient.pushed.pop()?;
-        Some(std::mem::replace(&mut ambient.frame, before))
-    })
-    .flatten()
+        let before = ambient.pushed.pop().unwrap_or(Frame::Outside);
+        *frame = std::mem::replace(&mut ambient.frame, before);
+    });
 }
 
 /// Runs `f` outside any call.
 pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {
-    let mut outside = Frame::outside();
+    let mut outside = Frame::Outside;
     let _entered = enter(&mut outside);
     f()
 }

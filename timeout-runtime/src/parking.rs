@@ -5,9 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::sync::{Lock, lock};
+use crate::tick::Tick;
 use crate::unwind;
 
 /// The longest single park; a wait that is longer parks again.
@@ -37,15 +38,13 @@ pub(crate) fn waker() -> Waker {
 }
 
 /// Parks until woken, or until `until` by the system's clock. It may return early; the caller looks again.
-pub(crate) fn park_until(until: Option<Instant>) {
-    match until {
-        None => thread::park(),
-        Some(until) => {
-            let left = until.saturating_duration_since(Instant::now());
-            if !left.is_zero() {
-                thread::park_timeout(left.min(LONGEST));
-            }
-        }
+pub(crate) fn park_until(until: Tick) {
+    if until.is_never() {
+        return thread::park();
+    }
+    let left = until.since(Tick::now());
+    if !left.is_zero() {
+        thread::park_timeout(left.min(LONGEST));
     }
 }
 

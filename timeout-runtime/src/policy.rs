@@ -5,8 +5,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::event::clock::TimestampClock;
-use crate::event::listener::Own;
+use crate::event::listener::{self, Own};
 use crate::unwind::Kept;
+use crate::workers::Spin;
 
 /// What all calls of one function have in common.
 #[derive(Clone)]
@@ -16,6 +17,8 @@ pub struct Policy {
     pub(crate) cancel: bool,
     pub(crate) listener: Option<Own>,
     pub(crate) clock: Option<Kept<Arc<dyn TimestampClock>>>,
+    /// Whether it has been worth it for parked callers to spin first.
+    pub(crate) spin: Spin,
 }
 
 impl Policy {
@@ -27,7 +30,14 @@ impl Policy {
             cancel: true,
             listener: None,
             clock: None,
+            spin: Spin::new(),
         }
+    }
+
+    /// Whether anybody would hear of a call's events.
+    #[inline]
+    pub(crate) fn is_heard(&self) -> bool {
+        listener::is_heard(self.listener.as_ref())
     }
 
     /// The same for a function that runs on, abandoned.

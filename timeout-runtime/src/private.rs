@@ -32,6 +32,7 @@ pub use crate::returns::{Ending, FromTimeout};
 pub use crate::token::CancelToken;
 
 /// What one call asks for.
+#[inline]
 pub fn ask(policy: &'static Policy) -> Ask {
     Ask::new(PolicyRef::Static(policy))
 }
@@ -296,6 +297,7 @@ where
 /// Async, polled in place: the call's own entry, beside the operation.
 impl InlineCall {
     /// Polls `op` until the verdict.
+    #[inline]
     pub fn until_verdict<'a, R, Fut>(
         &'a mut self,
         op: Pin<&'a mut Fut>,
@@ -308,6 +310,7 @@ impl InlineCall {
     }
 
     /// Polls `op` until the verdict, with `fallback`.
+    #[inline]
     pub fn until_verdict_or<'a, R, Fut, B>(
         &'a mut self,
         fallback: B,

@@ -70,7 +70,7 @@ pub trait FromTimeout: Sized {
     /// The value that stands for a call without an answer.
     fn from_timeout(error: TimeoutError) -> Self;
 
-    /// What this value means. It is called once, where the operation ended.
+    /// What this value means. It is called at most once, where the operation ended; not where the answer is in time and nobody hears of it.
     fn ending(&self) -> Ending<'_>;
 }
 

@@ -25,6 +25,10 @@ mod chosen {
         fn hold(&self) -> Self::Guard<'_> {
             self.lock().unwrap()
         }
+
+        fn inside(&mut self) -> &mut T {
+            self.get_mut().unwrap()
+        }
     }
 }
 
@@ -67,6 +71,9 @@ pub(crate) trait Lock {
 
     /// Takes the lock.
     fn hold(&self) -> Self::Guard<'_>;
+
+    /// What is guarded, where nobody else can hold the lock.
+    fn inside(&mut self) -> &mut Self::Inside;
 }
 
 impl<T> Lock for StdMutex<T> {
@@ -78,5 +85,9 @@ impl<T> Lock for StdMutex<T> {
 
     fn hold(&self) -> Self::Guard<'_> {
         self.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inside(&mut self) -> &mut T {
+        self.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,6 @@
 //! [`Terms`]: what holds for one call from its entry to its end.
 
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use crate::deadline::{Clock, Deadline};
@@ -10,11 +11,52 @@ use crate::tick::Tick;
 use crate::unwind::Kept;
 use crate::{frame, unwind};
 
-/// The terms of a call, or of a token that belongs to none.
+/// The terms of a call, or of a token that belongs to none. Those that most calls have are small; others are boxed.
 #[derive(Clone)]
-pub(crate) struct Terms {
+pub(crate) enum Terms {
+    /// Of a token that belongs to no call, or speaks for the one above it.
+    None,
+    /// Of a call with a limit, and with nothing else that could end it.
+    Plain(Plain),
+    /// Of a call that has more, or of a context.
+    Full(Box<Full>),
+    /// Of a token that is given out before its call begins.
+    Ahead(Box<Ahead>),
+}
+
+/// A call with a limit, and with nothing else that could end it, by the system's clock.
+#[derive(Clone)]
+pub(crate) struct Plain {
     pub(crate) policy: PolicyRef,
-    pub(crate) id: CallId,
+    pub(crate) id: Option<CallId>,
+    pub(crate) start: Tick,
+    /// In nanoseconds.
+    pub(crate) limit: u64,
+}
+
+impl Plain {
+    /// Of a call whose start is read by `start`, which gets its number before that if it is heard.
+    #[inline]
+    pub(crate) fn new(policy: PolicyRef, limit: u64, start: impl FnOnce(&Policy) -> Tick) -> Self {
+        Self {
+            id: CallId::of_heard(&policy),
+            start: start(&policy),
+            policy,
+            limit,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deadline(&self) -> Tick {
+        self.start.plus_nanos(self.limit)
+    }
+}
+
+/// All there is.
+#[derive(Clone)]
+pub(crate) struct Full {
+    pub(crate) policy: PolicyRef,
+    pub(crate) id: Option<CallId>,
     pub(crate) limit: Option<Duration>,
     pub(crate) grace: Duration,
     /// The clock of all times in here.
@@ -32,110 +74,241 @@ pub(crate) struct Terms {
     pub(crate) is_call: bool,
 }
 
+/// What is known of a call that has not begun, and then its terms.
+#[derive(Clone)]
+pub(crate) struct Ahead {
+    policy: PolicyRef,
+    limit: Option<Duration>,
+    begun: OnceLock<Terms>,
+}
+
 impl Terms {
-    /// Of a token that belongs to no call and has no deadline.
-    pub(crate) fn none() -> Self {
-        static TOKEN: Policy = Policy::new("token");
-
-        Self {
-            policy: PolicyRef::Static(&TOKEN),
-            id: CallId(0),
-            limit: None,
-            grace: Duration::ZERO,
-            clock: Clock::Real,
-            start: Tick::NEVER,
-            deadline: Tick::NEVER,
-            cause: Cause::DeadlineExceeded,
-            end: Tick::NEVER,
-            signal: Tick::NEVER,
-            is_call: false,
-        }
-    }
-
-    /// Of a call that has not begun, as far as they are known.
+    /// Of a call that has not begun.
     pub(crate) fn ahead(policy: PolicyRef, limit: Option<Duration>) -> Self {
-        Self {
+        Self::Ahead(Box::new(Ahead {
             policy,
             limit,
-            ..Self::none()
-        }
+            begun: OnceLock::new(),
+        }))
     }
 
     /// Of what runs inside a context that no call has made.
     pub(crate) fn context(deadline: Deadline) -> Self {
         let (clock, at) = deadline.parts();
-        Self {
+        // Readers of its token may be anywhere, so it is settled here whose time it is.
+        let clock = clock.settled();
+        if at.is_never() {
+            return Self::None;
+        }
+        Self::Full(Box::new(Full {
+            policy: PolicyRef::Static(&NO_CALL),
+            id: None,
+            limit: None,
+            grace: Duration::ZERO,
             clock,
+            start: Tick::NEVER,
             deadline: at,
+            cause: Cause::DeadlineExceeded,
             end: at,
             signal: at,
-            ..Self::none()
+            is_call: false,
+        }))
+    }
+
+    /// The call has begun, with these terms.
+    pub(crate) fn begin(&self, terms: &Self) {
+        if let Self::Ahead(ahead) = self {
+            let news = ahead.begun.set(terms.clone()).is_ok();
+            debug_assert!(news, "a call begins once");
         }
     }
 
-    /// Of a token that is linked below this one: it speaks of the same call, and hears of its deadline.
-    pub(crate) fn linked(&self) -> Self {
-        Self {
-            deadline: Tick::NEVER,
-            end: Tick::NEVER,
-            signal: Tick::NEVER,
-            is_call: false,
-            ..self.clone()
+    /// Of a plain call, by the clock of its executor: where that is virtual, the call began just now.
+    pub(crate) fn settled(call: Plain) -> Self {
+        let clock = Clock::EXECUTOR.settled();
+        if clock == Clock::Real {
+            return Self::Plain(call);
         }
+        let start = clock.now();
+        let deadline = start.plus_nanos(call.limit);
+        Self::Full(Box::new(Full {
+            id: call.id,
+            limit: Some(Duration::from_nanos(call.limit)),
+            grace: Duration::ZERO,
+            clock,
+            start,
+            deadline,
+            cause: Cause::TimedOut,
+            end: deadline,
+            signal: if call.policy.cancel {
+                deadline
+            } else {
+                Tick::NEVER
+            },
+            policy: call.policy,
+            is_call: true,
+        }))
+    }
+
+    fn known(&self) -> &Self {
+        match self {
+            Self::Ahead(ahead) => ahead.begun.get().unwrap_or(&Self::None),
+            terms => terms,
+        }
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        match self {
+            Self::None => &NO_CALL,
+            Self::Plain(call) => &call.policy,
+            Self::Full(call) => &call.policy,
+            Self::Ahead(call) => &call.policy,
+        }
+    }
+
+    /// The call's number, given now if nobody listened when it began.
+    pub(crate) fn id(&self) -> CallId {
+        let id = match self.known() {
+            Self::Plain(call) => call.id,
+            Self::Full(call) => call.id,
+            _ => None,
+        };
+        id.unwrap_or_else(CallId::fresh)
     }
 
     pub(crate) fn name(&self) -> &'static str {
-        self.policy.name
+        self.policy().name
+    }
+
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        match self {
+            Self::None => None,
+            Self::Plain(call) => Some(Duration::from_nanos(call.limit)),
+            Self::Full(call) => call.limit,
+            Self::Ahead(call) => call.limit,
+        }
+    }
+
+    pub(crate) fn grace(&self) -> Duration {
+        match self.known() {
+            Self::Full(call) => call.grace,
+            _ => Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        match self.known() {
+            Self::Full(call) => call.clock,
+            _ => Clock::Real,
+        }
+    }
+
+    pub(crate) fn start(&self) -> Tick {
+        match self.known() {
+            Self::Plain(call) => call.start,
+            Self::Full(call) => call.start,
+            _ => Tick::NEVER,
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Tick {
+        match self.known() {
+            Self::Plain(call) => call.deadline(),
+            Self::Full(call) => call.deadline,
+            _ => Tick::NEVER,
+        }
+    }
+
+    /// What it means that the deadline has passed.
+    pub(crate) fn cause(&self) -> Cause {
+        match self.known() {
+            Self::Plain(_) => Cause::TimedOut,
+            Self::Full(call) => call.cause,
+            _ => Cause::DeadlineExceeded,
+        }
+    }
+
+    pub(crate) fn end(&self) -> Tick {
+        match self.known() {
+            Self::Full(call) => call.end,
+            terms => terms.deadline(),
+        }
+    }
+
+    /// When the token fires by itself.
+    pub(crate) fn signal(&self) -> Tick {
+        match self {
+            Self::Plain(call) if call.policy.cancel => call.deadline(),
+            Self::Full(call) => call.signal,
+            // A token that was made ahead hears its call's.
+            _ => Tick::NEVER,
+        }
+    }
+
+    pub(crate) fn is_call(&self) -> bool {
+        match self.known() {
+            Self::Plain(_) => true,
+            Self::Full(call) => call.is_call,
+            _ => false,
+        }
     }
 
     /// Whether the deadline fires the token.
     pub(crate) fn fires(&self) -> bool {
-        self.policy.cancel
+        self.policy().cancel
     }
 
     /// When the call's caller is gone at the latest, which binds the calls inside; `None` if it does not.
     pub(crate) fn caller_end(&self) -> Option<Deadline> {
-        (self.is_call && self.fires()).then(|| Deadline::on(self.clock, self.end))
+        (self.is_call() && self.fires()).then(|| Deadline::on(self.clock(), self.end()))
     }
 
     /// The cause with which the token fires by itself.
     pub(crate) fn signal_cause(&self) -> Cause {
         if self.fires() {
-            self.cause
+            self.cause()
         } else {
             Cause::DeadlineExceeded
         }
     }
 
     pub(crate) fn now(&self) -> Tick {
-        self.clock.now()
+        self.clock().now()
     }
 
     /// Whether it is time for the token to fire by itself, as far as can be told here.
     pub(crate) fn is_due(&self) -> bool {
-        !self.signal.is_never() && self.clock.read().is_some_and(|now| now >= self.signal)
+        let signal = self.signal();
+        match self.clock() {
+            Clock::Real => Clock::Real.has_come_to(signal),
+            #[cfg(feature = "tokio")]
+            clock @ Clock::Tokio => clock.read().is_some_and(|now| now >= signal),
+        }
     }
 
     /// How long the call has been under way; zero for a token that belongs to none.
     pub(crate) fn elapsed(&self) -> Duration {
-        if self.start.is_never() {
-            Duration::ZERO
-        } else {
-            self.now().since(self.start)
-        }
+        self.until(self.now())
     }
 
-    /// Whether anybody would hear of this call's events.
-    pub(crate) fn is_heard(&self) -> bool {
-        listener::is_heard(self.policy.listener.as_ref())
+    /// How long the call had been under way at `at`.
+    pub(crate) fn until(&self, at: Tick) -> Duration {
+        at.since(self.start())
     }
 
-    /// Tells the listeners; the event is made only if there are any.
-    pub(crate) fn tell(&self, kind: EventKind<'_>, elapsed: Duration, worker: Option<WorkerName>) {
-        if !self.is_heard() {
+    /// Tells the listeners, if there are any, what has happened to the call that they are to know by `id`.
+    pub(crate) fn tell(
+        &self,
+        id: CallId,
+        kind: EventKind<'_>,
+        elapsed: Duration,
+        worker: Option<WorkerName>,
+    ) {
+        let policy = self.policy();
+        if !policy.is_heard() {
             return;
         }
-        let clock = self.policy.clock.as_ref().and_then(Kept::get);
+        let clock = policy.clock.as_ref().and_then(Kept::get);
         let stamped = clock.and_then(|clock| {
             frame::outside(|| unwind::catch(|| clock.now()))
                 .map_err(unwind::dispose)
@@ -143,14 +316,14 @@ impl Terms {
         });
         let event = Event {
             timestamp: stamped.unwrap_or_else(SystemTime::now),
-            call: self.id,
-            name: self.name(),
+            call: id,
+            name: policy.name,
             worker,
             elapsed,
-            limit: self.limit,
+            limit: self.limit(),
             kind,
         };
-        listener::tell(self.policy.listener.as_ref(), &event);
+        listener::tell(policy.listener.as_ref(), &event);
     }
 
     pub(crate) fn error(
@@ -160,13 +333,16 @@ impl Terms {
         started: bool,
         reason: Option<Reason>,
     ) -> TimeoutError {
-        TimeoutError::new(self.name(), cause, self.limit, elapsed, started, reason)
+        TimeoutError::new(self.name(), cause, self.limit(), elapsed, started, reason)
     }
 
     /// The verdict of a call whose operation never ran.
     pub(crate) fn not_started(&self, cause: Cause, reason: Option<Reason>) -> TimeoutError {
         let elapsed = self.elapsed();
-        self.tell(EventKind::NotStarted(cause), elapsed, None);
+        self.tell(self.id(), EventKind::NotStarted(cause), elapsed, None);
         self.error(cause, elapsed, false, reason)
     }
 }
+
+/// What tokens go by that belong to no call.
+static NO_CALL: Policy = Policy::new("token");

@@ -3,9 +3,17 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// What ticks are counted from. It is in the middle of the range: there is time before it, too.
-static ANCHOR: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// What ticks are counted from, on both clocks. It is in the middle of the range: there is time before it, too.
+static ANCHOR: LazyLock<(Instant, coarsetime::Instant)> = LazyLock::new(|| {
+    // In this order, and since the coarse clock is behind, a glance shows too late a time, if any.
+    let coarse = coarsetime::Instant::now_without_cache_update();
+    (Instant::now(), coarse)
+});
 const MIDDLE: u64 = 1 << 62;
+
+/// How far a glance may be behind a reading. What is glanced at is set by the timer interrupt, some 60 to 1000 times a second; the
+/// rest is for a machine that is slow to serve it.
+pub(crate) const BEHIND: u64 = 100_000_000;
 
 /// An instant in nanoseconds. What lies beyond its range, more than four centuries ahead, is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,25 +24,30 @@ impl Tick {
     /// Before every reading of any clock.
     pub(crate) const PAST: Self = Self(0);
 
+    /// Now, by the system's monotonic clock.
+    pub(crate) fn now() -> Self {
+        Self::of(Instant::now())
+    }
+
     pub(crate) fn of(instant: Instant) -> Self {
-        let anchor = *ANCHOR;
+        let (anchor, _) = *ANCHOR;
         match instant.checked_duration_since(anchor) {
             Some(after) => Self(MIDDLE).plus(after),
             None => Self(MIDDLE.saturating_sub(nanos(anchor - instant))),
         }
     }
 
-    /// The instant, unless it is never.
-    pub(crate) fn instant(self) -> Option<Instant> {
-        if self.is_never() {
-            return None;
-        }
-        if let Some(after) = self.0.checked_sub(MIDDLE) {
-            return ANCHOR.checked_add(Duration::from_nanos(after));
-        }
-        // What no instant can say is long past all the same.
-        let before = Duration::from_nanos(MIDDLE - self.0);
-        Some(ANCHOR.checked_sub(before).unwrap_or(*ANCHOR))
+    /// About now, for a fraction of the cost: what the timer interrupt has left in memory.
+    pub(crate) fn glance() -> Self {
+        let (_, anchor) = *ANCHOR;
+        let now = coarsetime::Instant::now_without_cache_update();
+        Self(MIDDLE.saturating_add(now.duration_since(anchor).as_nanos()))
+    }
+
+    /// Whether it is so far ahead of the system's clock that a glance tells. `false` says nothing: read the clock.
+    #[inline]
+    pub(crate) fn is_far(self) -> bool {
+        self.0.saturating_sub(BEHIND) > Self::glance().0
     }
 
     pub(crate) const fn is_never(self) -> bool {
@@ -42,7 +55,11 @@ impl Tick {
     }
 
     pub(crate) fn plus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(duration)))
+        self.plus_nanos(nanos(duration))
+    }
+
+    pub(crate) const fn plus_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
     }
 
     /// How long after `earlier`; zero if before it.
@@ -52,8 +69,12 @@ impl Tick {
 }
 
 /// Saturates at 584 years.
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+#[inline]
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(duration.subsec_nanos().into())
 }
 
 #[cfg(test)]
@@ -61,34 +82,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_survives_the_round_trip() {
+    fn order_and_distance_are_those_of_instants() {
         let now = Instant::now();
-        let hour = Duration::from_secs(3600);
-        for instant in [Some(now), now.checked_sub(hour), now.checked_add(hour)] {
-            let instant = instant.unwrap();
-            assert_eq!(Tick::of(instant).instant(), Some(instant));
+        for away in [Duration::from_nanos(1), Duration::from_secs(3600)] {
+            let later = now + away;
+            assert!(Tick::of(now) < Tick::of(later));
+            assert_eq!(Tick::of(later).since(Tick::of(now)), away);
+            assert_eq!(Tick::of(now).since(Tick::of(later)), Duration::ZERO);
+            if let Some(earlier) = now.checked_sub(away) {
+                assert_eq!(Tick::of(now).since(Tick::of(earlier)), away);
+            }
         }
     }
 
+    /// Guards against a glance that takes for far what has come.
     #[test]
-    fn order_and_distance_are_those_of_instants() {
-        let now = Instant::now();
-        let later = now + Duration::from_nanos(1);
-        assert!(Tick::of(now) < Tick::of(later));
-        assert_eq!(
-            Tick::of(later).since(Tick::of(now)),
-            Duration::from_nanos(1)
-        );
-        assert_eq!(Tick::of(now).since(Tick::of(later)), Duration::ZERO);
+    fn what_has_come_is_not_far() {
+        let now = Tick::now();
+        assert!(!now.is_far() && !Tick::PAST.is_far());
+        assert!(Tick::NEVER.is_far());
+        assert!(now.plus(Duration::from_secs(60)).is_far());
     }
 
     #[test]
     fn what_is_out_of_range_is_never() {
-        let now = Tick::of(Instant::now());
+        let now = Tick::now();
         assert!(now.plus(Duration::MAX).is_never());
         assert!(now.plus(Duration::from_secs(600 * 365 * 86_400)).is_never());
         assert!(Tick::NEVER.plus(Duration::from_secs(1)).is_never());
-        assert!(Tick::NEVER.instant().is_none());
-        assert!(Tick::PAST.instant().unwrap() <= Instant::now());
+        assert!(!Tick::PAST.is_never() && Tick::PAST < now);
     }
 }

@@ -4,8 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::deadline::Deadline;
+use crate::frame::{self, Call};
 use crate::policy::PolicyRef;
+use crate::tick;
 use crate::token::node::NodeRef;
+use crate::workers::abandoned;
 
 /// What is asked of one call.
 #[must_use]
@@ -20,6 +23,7 @@ pub struct Ask {
 }
 
 impl Ask {
+    #[inline]
     pub(crate) fn new(policy: PolicyRef) -> Self {
         Self {
             policy,
@@ -33,31 +37,58 @@ impl Ask {
     }
 
     /// The limit in milliseconds.
+    #[inline]
     pub fn ms(self, ms: u64) -> Self {
         self.limit(Duration::from_millis(ms))
     }
 
     /// The limit in seconds.
+    #[inline]
     pub fn secs(self, secs: u64) -> Self {
         self.limit(Duration::from_secs(secs))
     }
 
     /// The limit; the longest duration means none.
+    #[inline]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = Some(limit).filter(|limit| *limit != Duration::MAX);
         self
     }
 
     /// How long past the signal an answer is still taken.
+    #[inline]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
     /// Takes no part in the call around this one.
+    #[inline]
     pub fn detached(mut self) -> Self {
         self.inherit = false;
         self
+    }
+
+    /// The limit in nanoseconds, if nothing else could end the call.
+    #[inline]
+    pub(crate) fn plain_limit(&self) -> Option<u64> {
+        let limit = self.limit.map_or(0, tick::nanos);
+        let is_plain = (1..u64::MAX).contains(&limit)
+            && self.grace.is_zero()
+            && self.upstream.is_empty()
+            && self.deadline == Deadline::never()
+            && (!self.inherit || frame::is_outside())
+            && !abandoned::any();
+        is_plain.then_some(limit)
+    }
+
+    /// The call, which starts now if nothing but its limit could end it. `glance` allows a rough look at the clock.
+    #[inline]
+    pub(crate) fn plain(self, glance: bool) -> Result<Call, Self> {
+        match self.plain_limit() {
+            Some(limit) => Ok(Call::new(self.policy, limit, glance)),
+            None => Err(self),
+        }
     }
 
     /// How many abandoned operations of this name are too many to start another.

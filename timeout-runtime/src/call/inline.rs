@@ -4,12 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use crate::alarm::CallerAlarm;
 use crate::deadline::Clock;
 use crate::error::TimeoutError;
 use crate::frame::{self, Frame};
+use crate::terms::Terms;
 use crate::token::CancelToken;
 use crate::token::node::{Node, Watch};
 use crate::unwind;
@@ -20,61 +22,64 @@ use super::open::{Opening, open};
 use super::rim::Finish;
 use super::sides::{Classify, Ended, Look, Sides, State, Wait};
 
-/// The frame of a call that starts. Its token is made now only if there is something for it to hear.
-fn begin(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
-    let Opening { terms, parents } = open(ask, clock)?;
-    let token = (!parents.is_empty()).then(|| {
-        let node = Node::new(terms.clone(), Watch::Clocked, None, &parents, ());
-        CancelToken(node)
-    });
-    Ok(Frame::new(terms, token))
+/// The frame of a call that has something to hear, if it starts.
+#[cold]
+fn begin_linked(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
+    let Opening { terms, parents } = open(ask, clock.settled())?;
+    let node = Node::new(terms, Watch::Clocked, &parents, ());
+    Ok(Frame::Token(CancelToken(node)))
 }
 
 impl Frame {
     /// The call as its two sides see it, of which the caller is both.
-    fn sides<'a>(&'a self, state: &'a State) -> Sides<'a> {
-        Sides {
-            terms: &self.terms,
-            state,
-            token: self.token.as_ref().map(|token| &*token.0),
-        }
-    }
-
-    /// The same call with a token that was given out ahead of it; if that has fired by now the call does not start.
-    fn with_token(mut self, token: &CancelToken) -> Result<Self, TimeoutError> {
-        if let Some((cause, reason)) = token.0.signal() {
-            return Err(self.terms.not_started(cause, reason));
-        }
-        token.0.begin(self.token().0.clone());
-        self.token = Some(token.clone());
-        Ok(self)
+    fn sides<T>(&mut self, look: impl FnOnce(Sides<'_>) -> T) -> T {
+        let state = State::started();
+        let late = Mutex::new(None);
+        let (terms, token) = match self {
+            Self::Outside => (&Terms::None, None),
+            Self::Plain(call) => (&Terms::Plain(call.terms().clone()), None),
+            Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
+        };
+        look(Sides {
+            terms,
+            state: &state,
+            late: &late,
+            token,
+        })
     }
 
     /// Runs a piece of the operation inside its call. `Err` is its panic.
+    #[inline]
     fn inside<T>(&mut self, piece: impl FnOnce() -> T) -> Ended<T> {
         let _inside = frame::enter(self);
         unwind::catch(piece)
     }
 
+    /// Whether there is nothing to be done about what the operation has ended with.
+    #[inline]
+    fn passes(&self) -> bool {
+        matches!(self, Self::Plain(call) if call.passes())
+    }
+
     /// The operation has ended where its caller is: the verdict. A panic goes on.
-    fn conclude<R>(&self, classify: Classify<R>, ended: Ended<R>) -> Result<R, TimeoutError> {
-        let state = State::started();
-        let sides = self.sides(&state);
-        let (ended, report) = sides.assess(ended, classify);
-        if sides.stands(&report) && sides.answer() {
-            sides.answered(report);
-            return Ok(ended.unwrap_or_else(|payload| resume_unwind(payload)));
-        }
-        unwind::dispose(ended);
-        sides.stop(report);
-        Err(sides.unanswered(sides.leave(), false))
+    #[cold]
+    fn judge<R>(&mut self, classify: Classify<R>, ended: Ended<R>) -> Result<R, TimeoutError> {
+        let ended = self.sides(|sides| {
+            let (ended, report) = sides.assess(ended, classify);
+            if sides.stands(&report) && sides.answer() {
+                sides.answered(report);
+                return Ok(ended);
+            }
+            unwind::dispose(ended);
+            sides.stop(report);
+            Err(sides.unanswered(sides.leave(), false))
+        })?;
+        Ok(ended.unwrap_or_else(|payload| resume_unwind(payload)))
     }
 
     /// The operation was dropped where its caller is, since the wait for it is over: the verdict.
-    fn give_up(&self) -> TimeoutError {
-        let state = State::started();
-        let sides = self.sides(&state);
-        sides.unanswered(sides.leave_dropped(), false)
+    fn give_up(&mut self) -> TimeoutError {
+        self.sides(|sides| sides.unanswered(sides.leave_dropped(), false))
     }
 }
 
@@ -88,10 +93,15 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    let mut frame = begin(ask, Clock::Real)?;
-    let param = A::of(|| frame.token().clone());
-    let ended = frame.inside(|| op(param));
-    frame.conclude(classify, ended)
+    let mut frame = match ask.plain(false) {
+        Ok(call) => Frame::Plain(call),
+        Err(ask) => begin_linked(ask, Clock::Real)?,
+    };
+    let param = A::of(|| frame.token().cloned().unwrap_or_default());
+    match frame.inside(|| op(param)) {
+        Ok(value) if frame.passes() => Ok(value),
+        ended => frame.judge(classify, ended),
+    }
 }
 
 /// A call whose operation is polled in place. It lives beside the operation's future, inside the caller's own:
@@ -106,62 +116,97 @@ where
 /// is dropped before it puts the call's frame in place, and the call, which is dropped after it, takes the frame out.
 pub struct InlineCall {
     stage: Stage,
+    frame: Frame,
     wait: Wait,
     alarm: CallerAlarm,
 }
 
 enum Stage {
-    /// The call does not start.
-    Refused(TimeoutError),
     /// From the entry until the verdict.
-    UnderWay(Frame),
-    /// The wait is over, or the caller has gone; the operation is dropped next, inside the pushed frame.
-    Dropping {
-        gone: bool,
-        /// What could not be pushed.
-        frame: Option<Frame>,
-    },
+    UnderWay,
+    /// The call does not start.
+    Refused(Box<TimeoutError>),
+    /// The wait is over, or the caller has gone; the operation is dropped next, inside the call's frame, unless that could not be pushed.
+    Dropping { gone: bool, pushed: bool },
     /// The operation has ended by itself.
+    Over,
+}
+
+/// What comes after a poll that was pending.
+enum Next {
+    /// The signal has just been given: one more poll, for the operation to see it.
+    Poll,
+    Wait,
     Over,
 }
 
 impl InlineCall {
     /// The call starts now, unless it is refused.
     #[must_use]
+    #[inline]
     pub fn new(ask: Ask) -> Self {
+        match ask.plain(true) {
+            Ok(call) => Self::at(Stage::UnderWay, Frame::Plain(call)),
+            Err(ask) => Self::linked(ask),
+        }
+    }
+
+    #[cold]
+    fn linked(ask: Ask) -> Self {
+        match begin_linked(ask, Clock::EXECUTOR) {
+            Ok(frame) => Self::at(Stage::UnderWay, frame),
+            Err(error) => Self::refused(error),
+        }
+    }
+
+    #[inline]
+    fn at(stage: Stage, frame: Frame) -> Self {
         Self {
-            stage: begin(ask, Clock::EXECUTOR).map_or_else(Stage::Refused, Stage::UnderWay),
+            stage,
+            frame,
             wait: Wait::default(),
             alarm: CallerAlarm::default(),
         }
     }
 
-    /// The call starts now, with an operation that was made before, and with it perhaps the token.
-    pub(crate) fn of_made(ask: Ask, token: Option<CancelToken>) -> Self {
-        let stage = begin(ask, Clock::EXECUTOR).and_then(|frame| match &token {
-            Some(token) => frame.with_token(token),
-            None => Ok(frame),
-        });
-        if let (Some(token), Err(error)) = (token, &stage) {
-            token.0.fire(error.cause(), None);
+    fn refused(error: TimeoutError) -> Self {
+        Self::at(Stage::Refused(Box::new(error)), Frame::Outside)
+    }
+
+    /// The call starts now, with an operation that was made before with this token.
+    pub(crate) fn of_made(ask: Ask, token: &CancelToken) -> Self {
+        let mut call = Self::new(ask);
+        let refusal = if let Stage::Refused(error) = &call.stage {
+            Some((error.cause(), None))
+        } else {
+            token.0.signal()
+        };
+        if let Some((cause, reason)) = refusal {
+            token.0.fire(cause, None);
+            if let Stage::UnderWay = call.stage {
+                let error = call
+                    .frame
+                    .sides(|sides| sides.terms.not_started(cause, reason));
+                return Self::refused(error);
+            }
+        } else {
+            if let Some(own) = call.frame.token() {
+                token.0.begin(&own.0);
+            }
+            call.frame = Frame::Token(token.clone());
         }
-        Self {
-            stage: stage.map_or_else(Stage::Refused, Stage::UnderWay),
-            wait: Wait::default(),
-            alarm: CallerAlarm::default(),
-        }
+        call
     }
 
     /// What the operation takes: its token, or nothing.
+    #[inline]
     pub fn param<A: TokenParam>(&mut self) -> A {
-        A::of(|| match &mut self.stage {
-            Stage::UnderWay(frame) => frame.token().clone(),
-            // Nobody will read it: the operation is not polled.
-            _ => CancelToken::never(),
-        })
+        // Of a call that is refused nobody will read it: the operation is not polled.
+        A::of(|| self.frame.token().cloned().unwrap_or_default())
     }
 
     /// Polls `op` until the verdict.
+    #[inline]
     pub(crate) fn run<'a, R, Fut, M>(
         &'a mut self,
         op: Pin<&'a mut Fut>,
@@ -176,111 +221,133 @@ impl InlineCall {
     }
 
     /// Polls `op` until the verdict.
-    pub(crate) fn poll<R, Fut: Future<Output = R>>(
+    #[inline]
+    pub(crate) fn poll<R, Fut: Future<Output = R>, T>(
         &mut self,
-        op: Pin<&mut Fut>,
+        mut op: Pin<&mut Fut>,
         classify: Classify<R>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<R, TimeoutError>> {
-        if let Stage::Refused(error) = &self.stage {
-            return Poll::Ready(Err(error.clone()));
+        finish: impl FnOnce(Result<R, TimeoutError>) -> T,
+    ) -> Poll<T> {
+        if !matches!(self.stage, Stage::UnderWay) {
+            return Poll::Ready(finish(Err(self.refusal())));
         }
-        self.drive(op, context)
-            .map(|ended| self.conclude(ended, classify))
+        loop {
+            let ended = match self.frame.inside(|| op.as_mut().poll(context)) {
+                Ok(Poll::Ready(value)) => {
+                    self.stage = Stage::Over;
+                    if self.frame.passes() {
+                        return Poll::Ready(finish(Ok(value)));
+                    }
+                    Ok(value)
+                }
+                Ok(Poll::Pending) => match self.next(context) {
+                    Next::Poll => continue,
+                    Next::Wait => return Poll::Pending,
+                    Next::Over => return Poll::Ready(finish(Err(self.give_up()))),
+                },
+                Err(payload) => {
+                    self.stage = Stage::Over;
+                    Err(payload)
+                }
+            };
+            return Poll::Ready(finish(self.frame.judge(classify, ended)));
+        }
+    }
+
+    /// Why the call has not started.
+    #[cold]
+    fn refusal(&self) -> TimeoutError {
+        match &self.stage {
+            Stage::Refused(error) => (**error).clone(),
+            _ => panic!("a finished call was polled again"),
+        }
     }
 
     /// The caller has gone. If there is no verdict yet, the operation is dropped next.
+    #[inline]
     pub(crate) fn leave(&mut self) {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::UnderWay(mut frame) => {
-                frame.abandon();
-                self.drop_next(frame, true);
-            }
-            stage => self.stage = stage,
+        if matches!(self.stage, Stage::UnderWay) {
+            self.frame.abandon();
+            self.drop_next(true);
         }
     }
 
-    /// Polls the operation until it has ended, or the wait for it: that is `None`.
-    fn drive<Fut: Future>(
-        &mut self,
-        mut op: Pin<&mut Fut>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Ended<Fut::Output>>> {
-        let Stage::UnderWay(frame) = &mut self.stage else {
-            panic!("a finished call was polled again");
-        };
-        loop {
-            match frame.inside(|| op.as_mut().poll(context)) {
-                Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(value)) => return Poll::Ready(Some(Ok(value))),
-                Err(payload) => return Poll::Ready(Some(Err(payload))),
-            }
-            let was_signalled = self.wait.is_signalled();
-            let is_over = frame.is_over(&mut self.wait, &mut self.alarm, context);
-            if !was_signalled && self.wait.is_signalled() {
-                // The signal has just been given: one more poll, for the operation to see it.
-                continue;
-            }
-            return if is_over {
-                Poll::Ready(None)
+    /// The operation is pending: looks at the clock and the token, with the task registered first.
+    fn next(&mut self, context: &mut Context<'_>) -> Next {
+        if let Frame::Plain(call) = &mut self.frame {
+            if !self.alarm.is_set() && Clock::EXECUTOR.is_virtual() {
+                // Its token settles whose time it goes by.
+                self.frame.token();
             } else {
-                Poll::Pending
-            };
+                if call.is_over() {
+                    return if self.wait.signal() {
+                        Next::Poll
+                    } else {
+                        Next::Over
+                    };
+                }
+                let deadline = call.terms().deadline();
+                self.alarm.set(Clock::Real, deadline, context);
+                return Next::Wait;
+            }
+        }
+        if let Frame::Token(CancelToken(token)) = &self.frame {
+            token.attend();
+            token.set_owner(context.waker());
+        }
+        let was_signalled = self.wait.is_signalled();
+        let wait = &mut self.wait;
+        let (look, clock) = self
+            .frame
+            .sides(|sides| (sides.look(wait), sides.terms.clock()));
+        if !was_signalled && self.wait.is_signalled() {
+            return Next::Poll;
+        }
+        match look {
+            Look::Wait(until) => {
+                self.alarm.set(clock, until, context);
+                Next::Wait
+            }
+            Look::Over | Look::Answered => Next::Over,
         }
     }
 
-    /// The verdict, from what `drive` has come to.
-    fn conclude<R>(
-        &mut self,
-        ended: Option<Ended<R>>,
-        classify: Classify<R>,
-    ) -> Result<R, TimeoutError> {
-        let Stage::UnderWay(frame) = std::mem::replace(&mut self.stage, Stage::Over) else {
-            unreachable!("a call is concluded once");
-        };
-        if let Some(ended) = ended {
-            return frame.conclude(classify, ended);
-        }
-        let error = frame.give_up();
-        self.drop_next(frame, false);
-        Err(error)
+    /// The wait is over without an answer.
+    #[cold]
+    fn give_up(&mut self) -> TimeoutError {
+        let error = self.frame.give_up();
+        self.drop_next(false);
+        error
     }
 
     /// The operation is dropped next, inside its call.
-    fn drop_next(&mut self, frame: Frame, gone: bool) {
-        let frame = frame::push(frame);
-        self.stage = Stage::Dropping { gone, frame };
+    #[cold]
+    fn drop_next(&mut self, gone: bool) {
+        let pushed = frame::push(&mut self.frame);
+        self.stage = Stage::Dropping { gone, pushed };
     }
 }
 
 impl Drop for InlineCall {
+    #[inline]
     fn drop(&mut self) {
-        let Stage::Dropping { gone, frame } = &mut self.stage else {
-            return;
-        };
-        if let Some(frame) = frame.take().or_else(frame::pop)
-            && *gone
-        {
-            let state = State::started();
-            let sides = frame.sides(&state);
-            sides.dropped(sides.leave_dropped(), None);
+        if let Stage::Dropping { gone, pushed } = self.stage {
+            self.dropped(gone, pushed);
         }
     }
 }
 
-impl Frame {
-    /// Looks at the clock and the token, with the task registered first. `true` once the wait is over.
-    fn is_over(&self, wait: &mut Wait, alarm: &mut CallerAlarm, context: &mut Context<'_>) -> bool {
-        if let Some(CancelToken(token)) = &self.token {
-            token.attend();
-            token.set_owner(context.waker());
+impl InlineCall {
+    /// The operation was dropped.
+    #[cold]
+    fn dropped(&mut self, gone: bool, pushed: bool) {
+        if pushed {
+            frame::pop(&mut self.frame);
         }
-        match self.sides(&State::started()).look(wait) {
-            Look::Wait(until) => {
-                alarm.set(self.terms.clock, until, context);
-                false
-            }
-            Look::Over | Look::Answered => true,
+        if gone {
+            self.frame
+                .sides(|sides| sides.dropped(sides.leave_dropped(), None));
         }
     }
 }
@@ -301,13 +368,13 @@ impl<R, Fut, M> Unpin for Run<'_, R, Fut, M> {}
 impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for Run<'_, R, Fut, M> {
     type Output = M::Output;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
         let Self { call, op, rim } = &mut *self;
-        let Some((classify, _)) = rim else {
+        let Some((classify, _)) = *rim else {
             panic!("a finished call was polled again");
         };
-        let polled = call.poll(op.as_mut(), *classify, context);
-        polled.map(|ending| match rim.take() {
+        call.poll(op.as_mut(), classify, context, |ending| match rim.take() {
             Some((_, finish)) => finish.finish(ending),
             None => unreachable!("it was there before the poll"),
         })
@@ -315,6 +382,7 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for Run<'_, R, Fut, M> {
 }
 
 impl<R, Fut, M> Drop for Run<'_, R, Fut, M> {
+    #[inline]
     fn drop(&mut self) {
         self.call.leave();
     }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::terms::Terms;
-use crate::token::node::Node;
+use crate::token::node::{Node, Watch};
 use crate::token::{CancelToken, DropGuard};
 
 use super::TokenParam;
@@ -60,7 +60,8 @@ where
 {
     let mut guard = None;
     let param = A::of(|| {
-        let token = CancelToken(Node::ahead(Terms::ahead(ask.policy.clone(), ask.limit)));
+        let terms = Terms::ahead(ask.policy.clone(), ask.limit);
+        let token = CancelToken(Node::new(terms, Watch::Clocked, &[], ()));
         guard = Some(token.drop_guard());
         token
     });
@@ -77,7 +78,10 @@ impl Stage {
         if let Self::Before(..) = self
             && let Self::Before(ask, token) = std::mem::replace(self, Self::Over)
         {
-            *self = Self::UnderWay(InlineCall::of_made(ask, token.map(DropGuard::disarm)));
+            *self = Self::UnderWay(match token.map(DropGuard::disarm) {
+                Some(token) => InlineCall::of_made(ask, &token),
+                None => InlineCall::new(ask),
+            });
         }
         match self {
             Self::UnderWay(call) => call,
@@ -92,10 +96,11 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for MadeCall<R, Fut, M> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
         let mut this = self.project();
         let call = this.stage.call();
-        let (Some(op), Some((classify, _))) = (this.op.as_mut().as_pin_mut(), &*this.rim) else {
+        let (Some(op), Some((classify, _))) = (this.op.as_mut().as_pin_mut(), this.rim.as_ref())
+        else {
             panic!("a finished call was polled again");
         };
-        let Poll::Ready(ending) = call.poll(op, *classify, context) else {
+        let Poll::Ready(ending) = call.poll(op, *classify, context, |ending| ending) else {
             return Poll::Pending;
         };
         {

@@ -1,20 +1,17 @@
 //! The entry of a call: its terms are settled, or it is refused.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::event::CallId;
 use crate::frame;
-use crate::terms::Terms;
+use crate::terms::{Full, Plain, Terms};
 use crate::tick::Tick;
 use crate::token::node::NodeRef;
 use crate::workers;
 
 use super::ask::Ask;
-
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// A call about to start, and the tokens that stop it.
 pub(crate) struct Opening {
@@ -25,6 +22,15 @@ pub(crate) struct Opening {
 /// Settles the terms of a call that starts now. It does not start if it has ended already, or if too many abandoned operations of
 /// its name are still running.
 pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
+    if clock == Clock::Real
+        && let Some(limit) = ask.plain_limit()
+    {
+        let terms = Terms::Plain(Plain::new(ask.policy, limit, |_| Tick::now()));
+        return Ok(Opening {
+            terms,
+            parents: Vec::new(),
+        });
+    }
     let Ask {
         policy,
         limit,
@@ -68,9 +74,9 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
     } else {
         (bare, deadline)
     };
-    let terms = Terms {
+    let terms = Terms::Full(Box::new(Full {
+        id: CallId::of_heard(&policy),
         policy,
-        id: CallId(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
         limit,
         grace,
         clock,
@@ -80,7 +86,7 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
         end,
         signal,
         is_call: true,
-    };
+    }));
     let refusal = if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
         Some((cause.entering(), reason))
     } else if start >= deadline {

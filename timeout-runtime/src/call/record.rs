@@ -1,7 +1,6 @@
 //! The record of a call whose operation runs apart from its caller: one allocation for the token, both sides, and the value.
 
 use std::sync::{Arc, Mutex};
-use std::task::Waker;
 
 use crate::frame::Frame;
 use crate::sync::lock;
@@ -11,41 +10,50 @@ use crate::unwind;
 
 use super::carried::Carried;
 use super::open::Opening;
-use super::sides::{Classify, Ended, Report, Sides, State};
+use super::sides::{Caller, Classify, Ended, Late, Report, Sides, State};
 use super::verdict::Phase;
 
 /// An operation that has not run yet, and what it takes along.
-pub(crate) struct Operation<F> {
+pub(crate) struct Operation<F, R> {
     pub(crate) op: F,
     pub(crate) carried: Carried,
+    pub(crate) classify: Classify<R>,
 }
 
 /// The operation before it runs, and its answer once it is there for the caller.
 enum Stage<F, R> {
-    Ready(Operation<F>),
+    Ready(Operation<F, R>),
     Empty,
     Answered(Ended<R>, Report),
+    /// It has ended without an answer that counts.
+    Stopped(Report),
+}
+
+impl<F, R> Late for Mutex<Stage<F, R>> {
+    fn put(&self, report: Report) {
+        *lock(self) = Stage::Stopped(report);
+    }
+
+    fn take(&self) -> Option<Report> {
+        let mut stage = lock(self);
+        match std::mem::replace(&mut *stage, Stage::Empty) {
+            Stage::Stopped(report) => Some(report),
+            other => {
+                *stage = other;
+                None
+            }
+        }
+    }
 }
 
 /// What a call's token node carries.
 pub(crate) struct Cargo<F, R> {
     state: State,
-    /// Whether the caller is a parked thread, which wakes without running anybody's code.
-    parked: bool,
-    classify: Classify<R>,
     stage: Mutex<Stage<F, R>>,
 }
 
 /// A call, which is its own token.
 pub(crate) type Record<F, R> = Node<Cargo<F, R>>;
-
-/// Who fires the token at its deadline.
-pub(crate) enum Caller {
-    /// A parked thread: it does so itself.
-    Parked(Waker),
-    /// A future: the timer does, however busy its executor is.
-    Polled,
-}
 
 impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
     /// A call whose operation is queued.
@@ -56,20 +64,21 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
         op: F,
     ) -> Arc<Self> {
         let Opening { terms, parents } = opening;
-        let parked = matches!(caller, Caller::Parked(_));
-        let (watch, owner) = match caller {
-            Caller::Parked(waker) if terms.fires() => (Watch::Watched, Some(waker)),
-            Caller::Parked(waker) => (Watch::Clocked, Some(waker)),
-            Caller::Polled => (Watch::Clocked, None),
+        let watch = match caller {
+            Caller::Parked if terms.fires() => Watch::Watched,
+            Caller::Parked | Caller::Polled => Watch::Clocked,
         };
         let carried = Carried::capture();
-        let cargo = Cargo {
-            state: State::queued(),
-            parked,
+        let operation = Operation {
+            op,
+            carried,
             classify,
-            stage: Mutex::new(Stage::Ready(Operation { op, carried })),
         };
-        let record = Self::new(terms, watch, owner, &parents, cargo);
+        let cargo = Cargo {
+            state: State::queued(caller),
+            stage: Mutex::new(Stage::Ready(operation)),
+        };
+        let record = Self::new(terms, watch, &parents, cargo);
         let token: NodeRef = record.clone();
         token.attend();
         record
@@ -79,17 +88,18 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
         Sides {
             terms: self.terms(),
             state: &self.cargo.state,
+            late: &self.cargo.stage,
             token: Some(self),
         }
     }
 
     /// The frame in which the operation runs.
     pub(crate) fn frame(self: &Arc<Self>) -> Frame {
-        Frame::new(self.terms().clone(), Some(CancelToken(self.clone())))
+        Frame::Token(CancelToken(self.clone()))
     }
 
     /// The operation, for who runs it or withdraws it.
-    pub(crate) fn take_operation(&self) -> Option<Operation<F>> {
+    pub(crate) fn take_operation(&self) -> Option<Operation<F, R>> {
         let mut stage = lock(&self.cargo.stage);
         match std::mem::replace(&mut *stage, Stage::Empty) {
             Stage::Ready(operation) => Some(operation),
@@ -115,9 +125,9 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
     /// The operation has ended. Its answer goes to the caller if it counts and the caller is there; else its value is dropped
     /// here and reported. `free` is called once whoever ran it has nothing more to do that could take time: before the caller is
     /// woken, so that his next call finds the worker free, unless waking him runs somebody else's code.
-    pub(crate) fn conclude(&self, ended: Ended<R>, free: impl FnOnce()) {
+    pub(crate) fn conclude(&self, ended: Ended<R>, classify: Classify<R>, free: impl FnOnce()) {
         let sides = self.sides();
-        let (ended, report) = sides.assess(ended, self.cargo.classify);
+        let (ended, report) = sides.assess(ended, classify);
         let refused = if sides.stands(&report) {
             *lock(&self.cargo.stage) = Stage::Answered(ended, report);
             if sides.answer() {
@@ -135,12 +145,16 @@ impl<F: Send + 'static, R: Send + 'static> Record<F, R> {
             }
             sides.stop(report);
         }
-        if self.cargo.parked {
-            free();
-            self.wake_owner();
-        } else {
-            self.wake_owner();
-            free();
+        match self.cargo.state.caller {
+            // It wakes without running anybody's code.
+            Caller::Parked => {
+                free();
+                self.wake_owner();
+            }
+            Caller::Polled => {
+                self.wake_owner();
+                free();
+            }
         }
     }
 

@@ -5,13 +5,14 @@ use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use crate::alarm::CallerAlarm;
 use crate::error::TimeoutError;
 use crate::tick::Tick;
 use crate::token::node::Node;
-use crate::{parking, unwind, workers};
+use crate::workers::{self, Place};
+use crate::{parking, unwind};
 
 use super::record::Record;
 use super::rim::Finish;
@@ -47,16 +48,16 @@ impl<F: Send + 'static, R: Send + 'static> Remote<R> for Record<F, R> {
 /// A call whose operation is on its way. Dropping it before the verdict means that the caller has gone.
 pub struct Launched<R> {
     record: Arc<dyn Remote<R>>,
-    /// Its place in the queue, if there was no worker for it.
-    ticket: Option<workers::Ticket>,
+    /// Where it was handed in; `None` for a task.
+    place: Option<Place>,
     decided: bool,
 }
 
 impl<R> Launched<R> {
-    pub(crate) fn new(record: Arc<dyn Remote<R>>, ticket: Option<workers::Ticket>) -> Self {
+    pub(crate) fn new(record: Arc<dyn Remote<R>>, place: Option<Place>) -> Self {
         Self {
             record,
-            ticket,
+            place,
             decided: false,
         }
     }
@@ -72,7 +73,7 @@ impl<R> Launched<R> {
         Ok(match phase {
             Phase::Answered => Ok(self.collect()),
             phase => {
-                let scarce = self.ticket.is_some();
+                let scarce = matches!(self.place, Some(Place::Queued(_)));
                 Err(self.record.sides().unanswered(phase, scarce))
             }
         })
@@ -81,7 +82,7 @@ impl<R> Launched<R> {
     fn leave(&mut self) -> Phase {
         let phase = self.record.leave();
         if phase == Phase::Queued
-            && let Some(ticket) = &self.ticket
+            && let Some(Place::Queued(ticket)) = &self.place
         {
             workers::withdraw(ticket);
         }
@@ -89,9 +90,12 @@ impl<R> Launched<R> {
     }
 
     /// Takes the answer: the call has ended with it. A panic goes on here.
-    fn collect(&self) -> R {
+    fn collect(&mut self) -> R {
         let (ended, report) = self.take();
         self.record.sides().answered(report);
+        if let Some(Place::Handed(handed)) = self.place.take() {
+            workers::remember(handed);
+        }
         ended.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
@@ -102,17 +106,38 @@ impl<R> Launched<R> {
         }
     }
 
-    /// Parks the thread until the verdict; `waker` is its own.
-    pub(crate) fn park(mut self, waker: &Waker) -> Result<R, TimeoutError> {
+    /// Parks the thread until the verdict, after a spin if that has been worth it.
+    pub(crate) fn park(mut self) -> Result<R, TimeoutError> {
         let mut wait = Wait::default();
+        let mut waker = None;
+        let mut may_spin = true;
+        let mut is_registered = false;
         loop {
-            match self.look(&mut wait) {
+            let until = match self.look(&mut wait) {
                 Ok(ending) => return ending,
-                Err(until) => {
-                    parking::park_until(until.instant());
-                    self.record.token().set_owner(waker);
-                }
+                Err(until) => until,
+            };
+            if std::mem::take(&mut may_spin) && self.spin(until) {
+                continue;
             }
+            // Register, then look, then park.
+            if std::mem::take(&mut is_registered) {
+                parking::park_until(until);
+            } else {
+                let waker = waker.get_or_insert_with(parking::waker);
+                self.record.token().set_owner(waker);
+                is_registered = true;
+            }
+        }
+    }
+
+    fn spin(&self, until: Tick) -> bool {
+        match &self.place {
+            Some(Place::Handed(handed)) => {
+                let sides = self.record.sides();
+                handed.spin(&sides.terms.policy().spin, until)
+            }
+            _ => false,
         }
     }
 }
@@ -194,7 +219,7 @@ impl<R, L: Launch<R>, M: Finish<R>> Future for RemoteCall<R, L, M> {
         match launched.look(&mut wait) {
             Ok(ending) => Poll::Ready(finish.finish(ending)),
             Err(until) => {
-                alarm.set(launched.record.sides().terms.clock, until, context);
+                alarm.set(launched.record.sides().terms.clock(), until, context);
                 *stage = Stage::Waiting(launched, wait, alarm, finish);
                 Poll::Pending
             }

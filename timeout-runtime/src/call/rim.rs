@@ -20,9 +20,19 @@ pub struct Or<B>(pub(crate) B);
 impl<R, B: FnOnce(TimeoutError) -> R> Finish<R> for Or<B> {
     type Output = R;
 
+    #[inline]
     fn finish(self, ending: Result<R, TimeoutError>) -> R {
-        ending.unwrap_or_else(|error| frame::outside(|| (self.0)(error)))
+        match ending {
+            Ok(answer) => answer,
+            Err(error) => outside_the_call(self.0, error),
+        }
     }
+}
+
+/// What is made of the error is somebody's code, which must not find itself inside a call that is over.
+#[cold]
+fn outside_the_call<T>(make: impl FnOnce(TimeoutError) -> T, error: TimeoutError) -> T {
+    frame::outside(|| make(error))
 }
 
 /// An outcome.
@@ -42,8 +52,11 @@ pub(crate) struct AsResult;
 impl<T, E: From<TimeoutError>> Finish<Result<T, E>> for AsResult {
     type Output = Result<T, E>;
 
+    #[inline]
     fn finish(self, ending: Result<Result<T, E>, TimeoutError>) -> Result<T, E> {
-        // The error's conversion is somebody's code, which must not find itself inside a call that is over.
-        ending.unwrap_or_else(|error| frame::outside(|| Err(E::from(error))))
+        match ending {
+            Ok(answer) => answer,
+            Err(error) => Err(outside_the_call(E::from, error)),
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Debug;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::error::{Cause, TimeoutError};
-use crate::event::{EventKind, Failure, WorkerName};
+use crate::event::{CallId, EventKind, Failure, WorkerName};
 use crate::returns::Ending;
 use crate::sync::lock;
 use crate::terms::Terms;
@@ -23,27 +23,36 @@ pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Ending<'a>;
 /// What an operation ended with: a value, or a panic.
 pub(crate) type Ended<R> = Result<R, Payload>;
 
+/// Where the caller is while the operation runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// On a thread that parks, and fires the token itself at the deadline.
+    Parked,
+    /// In a future. The timer fires the token, however busy its executor is.
+    Polled,
+}
+
 /// What both sides of a call change.
 pub(crate) struct State {
     verdict: Verdict,
-    late: Mutex<Option<Report>>,
     /// The number in the worker's name; zero where no worker has taken the operation.
-    worker: AtomicU64,
+    worker: AtomicU32,
+    pub(crate) caller: Caller,
 }
 
 impl State {
     /// Of a call whose operation waits for somebody to run it.
-    pub(crate) fn queued() -> Self {
+    pub(crate) fn queued(caller: Caller) -> Self {
         Self {
             verdict: Verdict::new(),
-            late: Mutex::new(None),
-            worker: AtomicU64::new(0),
+            worker: AtomicU32::new(0),
+            caller,
         }
     }
 
     /// Of a call whose operation runs where its caller is. Nobody else sees it, so it may be made anew for each look.
     pub(crate) fn started() -> Self {
-        let state = Self::queued();
+        let state = Self::queued(Caller::Polled);
         let started = state.verdict.start();
         debug_assert!(started, "nobody else has seen this call");
         state
@@ -55,6 +64,27 @@ impl State {
             number => Some(WorkerName(number)),
         }
     }
+
+    /// By what the two sides know an operation that was left.
+    fn key(&self) -> abandoned::Key {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
+/// Where the operation leaves its report if its answer does not count.
+pub(crate) trait Late {
+    fn put(&self, report: Report);
+    fn take(&self) -> Option<Report>;
+}
+
+impl Late for Mutex<Option<Report>> {
+    fn put(&self, report: Report) {
+        *lock(self) = Some(report);
+    }
+
+    fn take(&self) -> Option<Report> {
+        lock(self).take()
+    }
 }
 
 /// A call, as both its sides see it.
@@ -62,6 +92,7 @@ impl State {
 pub(crate) struct Sides<'a> {
     pub(crate) terms: &'a Terms,
     pub(crate) state: &'a State,
+    pub(crate) late: &'a dyn Late,
     /// Its token, unless nobody has asked for one.
     pub(crate) token: Option<&'a Node>,
 }
@@ -69,22 +100,40 @@ pub(crate) struct Sides<'a> {
 /// The operation's own account of its end.
 pub(crate) struct Report {
     at: Tick,
-    failure: Option<Failure<'static>>,
-    kind: Kind,
+    /// Unless there was an answer.
+    fault: Option<Box<Fault>>,
+}
+
+/// What there was in place of an answer.
+enum Fault {
+    Nothing,
+    Error(Failure<'static>),
+    Panic(Failure<'static>),
 }
 
 impl Report {
-    fn is_unfinished(&self) -> bool {
-        matches!(self.failure, Some(Failure::Unfinished))
+    fn new(at: Tick, fault: Option<Fault>) -> Self {
+        Self {
+            at,
+            fault: fault.map(Box::new),
+        }
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Answer,
-    Error,
-    Nothing,
-    Panic,
+    fn is_unfinished(&self) -> bool {
+        matches!(
+            self.fault.as_deref(),
+            Some(Fault::Error(Failure::Unfinished))
+        )
+    }
+
+    /// What listeners are told. No value counts like an error, where it is not taken for an answer.
+    fn into_failure(self, nothing: &'static str) -> Option<Failure<'static>> {
+        match *self.fault? {
+            Fault::Nothing if nothing.is_empty() => None,
+            Fault::Nothing => Some(Failure::Error(nothing.into())),
+            Fault::Error(failure) | Fault::Panic(failure) => Some(failure),
+        }
+    }
 }
 
 /// What the caller sees when it looks.
@@ -109,6 +158,11 @@ impl Wait {
     pub(crate) fn is_signalled(&self) -> bool {
         self.over.is_some()
     }
+
+    /// The deadline has come, and there is no grace; whether that is news.
+    pub(crate) fn signal(&mut self) -> bool {
+        self.over.replace(Tick::PAST).is_none()
+    }
 }
 
 /// The caller's side.
@@ -122,18 +176,18 @@ impl Sides<'_> {
             Phase::Queued | Phase::Running => {}
         }
         let terms = self.terms;
-        let now = terms.now();
         if wait.over.is_none() {
             if self.token.is_some_and(|token| token.fired().is_some()) {
-                wait.over = Some(now.plus(terms.grace).min(terms.end));
-            } else if now >= terms.deadline {
+                wait.over = Some(terms.now().plus(terms.grace()).min(terms.end()));
+            } else if terms.clock().has_come_to(terms.deadline()) {
                 self.signal();
-                wait.over = Some(terms.end);
+                wait.over = Some(terms.end());
             }
         }
         match wait.over {
-            None => Look::Wait(terms.deadline),
-            Some(over) if phase == Phase::Queued || now >= over => Look::Over,
+            None => Look::Wait(terms.deadline()),
+            Some(_) if phase == Phase::Queued => Look::Over,
+            Some(over) if terms.clock().has_come_to(over) => Look::Over,
             Some(over) => Look::Wait(over),
         }
     }
@@ -143,7 +197,7 @@ impl Sides<'_> {
         if self.terms.fires()
             && let Some(token) = self.token
         {
-            token.fire(self.terms.cause, None);
+            token.fire(self.terms.cause(), None);
         }
     }
 
@@ -164,12 +218,16 @@ impl Sides<'_> {
         if let Some(token) = self.token {
             token.settle();
         }
-        let elapsed = report.at.since(self.terms.start);
-        let kind = match report.failure {
+        if !self.terms.policy().is_heard() {
+            return;
+        }
+        let elapsed = self.terms.until(report.at);
+        let kind = match report.into_failure("") {
             None => EventKind::Succeeded,
             Some(failure) => EventKind::Failed(failure),
         };
-        self.terms.tell(kind, elapsed, self.state.worker());
+        self.terms
+            .tell(self.terms.id(), kind, elapsed, self.state.worker());
     }
 
     /// The verdict of a call that the caller left, finding it in `phase`: its event, its error, and the late report if the
@@ -178,7 +236,7 @@ impl Sides<'_> {
         let terms = self.terms;
         self.signal();
         let signal = self.token.and_then(Node::signal);
-        let (cause, reason) = signal.unwrap_or((terms.cause, None));
+        let (cause, reason) = signal.unwrap_or((terms.cause(), None));
         if phase == Phase::Queued {
             let cause = match cause {
                 Cause::TimedOut | Cause::DeadlineExceeded if scarce => Cause::NoWorker,
@@ -195,9 +253,10 @@ impl Sides<'_> {
         let error = terms.error(cause, elapsed, true, reason);
         if phase == Phase::Stopped {
             // To a caller who still waits, an operation that was destroyed is a cancellation and no more.
-            let mut late = lock(&self.state.late);
-            if late.as_ref().is_some_and(Report::is_unfinished) {
-                *late = None;
+            if let Some(report) = self.late.take()
+                && !report.is_unfinished()
+            {
+                self.late.put(report);
             }
         }
         self.announce(phase, kind, elapsed);
@@ -209,35 +268,40 @@ impl Sides<'_> {
         if let Some(token) = self.token {
             token.fire(Cause::Cancelled, None);
         }
-        self.announce(phase, EventKind::Dropped, self.terms.elapsed());
+        let id = self.announce(phase, EventKind::Dropped, self.terms.elapsed());
         if let Some(report) = answer {
-            self.stop(report);
+            self.late.put(report);
+            if self.state.verdict.stop() {
+                self.report_late(id);
+            }
         }
     }
 
     /// The verdict event, and the late report if the operation has ended by then.
-    fn announce(&self, phase: Phase, kind: EventKind<'_>, elapsed: Duration) {
+    fn announce(&self, phase: Phase, kind: EventKind<'_>, elapsed: Duration) -> CallId {
+        let id = self.terms.id();
+        let worker = self.state.worker();
         if phase == Phase::Running {
-            abandoned::add(self.terms.id, self.terms.name(), self.state.worker());
+            abandoned::add(self.state.key(), id, self.terms.name(), worker);
         }
-        self.terms.tell(kind, elapsed, self.state.worker());
+        self.terms.tell(id, kind, elapsed, worker);
         if self.state.verdict.announce() {
-            self.report_late();
+            self.report_late(id);
         }
+        id
     }
 
     /// Who comes here is the second of the two, so it is done once.
-    fn report_late(&self) {
-        let report = lock(&self.state.late).take();
-        if let Some(Report { at, failure, .. }) = report {
-            let kind = match failure {
+    fn report_late(&self, id: CallId) {
+        if let Some(report) = self.late.take() {
+            let elapsed = self.terms.until(report.at);
+            let kind = match report.into_failure("None") {
                 None => EventKind::AbandonedWorkerSucceeded,
                 Some(failure) => EventKind::AbandonedWorkerFailed(failure),
             };
-            let elapsed = at.since(self.terms.start);
-            self.terms.tell(kind, elapsed, self.state.worker());
+            self.terms.tell(id, kind, elapsed, self.state.worker());
         }
-        abandoned::remove(self.terms.id);
+        abandoned::remove(self.state.key());
     }
 }
 
@@ -246,7 +310,7 @@ impl Sides<'_> {
     /// The operation is about to run on `worker`; `false` if it was withdrawn, or is about to be: nothing starts after the signal.
     pub(crate) fn start_on(&self, worker: Option<WorkerName>) -> bool {
         let has_fired = self.token.is_some_and(|token| token.fired().is_some());
-        if has_fired || self.terms.now() >= self.terms.deadline {
+        if has_fired || self.terms.clock().has_come_to(self.terms.deadline()) {
             return false;
         }
         if let Some(WorkerName(number)) = worker {
@@ -263,22 +327,21 @@ impl Sides<'_> {
     /// What the operation ended with, by its own clock, and what it means. A panic while that is found out takes its place.
     pub(crate) fn assess<R>(&self, ended: Ended<R>, classify: Classify<R>) -> (Ended<R>, Report) {
         let at = self.terms.now();
-        let heard = self.terms.is_heard();
+        let heard = self.terms.policy().is_heard();
         let found = match &ended {
-            Err(payload) => Ok((Kind::Panic, Some(panic_failure(payload, heard)))),
+            Err(payload) => Ok(Some(Fault::Panic(panic_failure(payload, heard)))),
             Ok(value) => unwind::catch(|| match classify(value) {
-                Ending::Answer => (Kind::Answer, None),
-                Ending::Error(error) => (Kind::Error, Some(error_failure(error, heard))),
-                Ending::Nothing => (Kind::Nothing, None),
+                Ending::Answer => None,
+                Ending::Error(error) => Some(Fault::Error(error_failure(error, heard))),
+                Ending::Nothing => Some(Fault::Nothing),
             }),
         };
         match found {
-            Ok((kind, failure)) => (ended, Report { at, failure, kind }),
+            Ok(fault) => (ended, Report::new(at, fault)),
             Err(payload) => {
                 unwind::dispose(ended);
-                let failure = Some(panic_failure(&payload, heard));
-                let kind = Kind::Panic;
-                (Err(payload), Report { at, failure, kind })
+                let fault = Fault::Panic(panic_failure(&payload, heard));
+                (Err(payload), Report::new(at, Some(fault)))
             }
         }
     }
@@ -287,35 +350,31 @@ impl Sides<'_> {
     /// must precede the signal, a panic is never thrown away.
     pub(crate) fn stands(&self, report: &Report) -> bool {
         let terms = self.terms;
-        match report.kind {
-            Kind::Panic => true,
-            Kind::Answer => report.at <= terms.end,
-            Kind::Error | Kind::Nothing => {
-                report.at < terms.deadline && self.token.is_none_or(|token| token.fired().is_none())
+        match report.fault.as_deref() {
+            Some(Fault::Panic(_)) => true,
+            None => report.at <= terms.end(),
+            Some(Fault::Error(_) | Fault::Nothing) => {
+                report.at < terms.deadline()
+                    && self.token.is_none_or(|token| token.fired().is_none())
             }
         }
     }
 
     /// The operation has ended and its value is gone. The report is told late, after the verdict event.
-    pub(crate) fn stop(&self, mut report: Report) {
-        if report.kind == Kind::Nothing {
-            // No value at or after the signal counts like an error.
-            report.failure = Some(Failure::Error("None".into()));
-        }
-        *lock(&self.state.late) = Some(report);
+    pub(crate) fn stop(&self, report: Report) {
+        self.late.put(report);
         if self.state.verdict.stop() {
-            self.report_late();
+            // It was left while it ran, and is known by that.
+            let id = abandoned::remove(self.state.key());
+            self.report_late(id.unwrap_or_else(|| self.terms.id()));
         }
     }
 
     /// The operation was destroyed before it had ended.
     #[cfg(feature = "tokio")]
     pub(crate) fn destroyed(&self) {
-        self.stop(Report {
-            at: self.terms.now(),
-            failure: Some(Failure::Unfinished),
-            kind: Kind::Error,
-        });
+        let fault = Fault::Error(Failure::Unfinished);
+        self.stop(Report::new(self.terms.now(), Some(fault)));
     }
 }
 

@@ -19,9 +19,9 @@ use crate::unwind;
 use super::TokenParam;
 use super::ask::Ask;
 use super::open::open;
-use super::record::{Caller, Operation, Record};
+use super::record::{Operation, Record};
 use super::remote::{Launch, Launched, RemoteCall};
-use super::sides::{Classify, Ended};
+use super::sides::{Caller, Classify, Ended};
 
 /// An operation that is to be spawned.
 pub struct Spawn<R, A, F, Fut> {
@@ -48,7 +48,7 @@ where
         let Self {
             ask, classify, op, ..
         } = self;
-        let opening = open(ask, Clock::Tokio)?;
+        let opening = open(ask, Clock::Tokio.settled())?;
         let Ok(runtime) = Handle::try_current() else {
             return Err(opening.terms.not_started(Cause::NoRuntime, None));
         };
@@ -56,7 +56,8 @@ where
         let record = Record::open(opening, Caller::Polled, classify, op);
         runtime.spawn(OnTask {
             record: Some(record.clone()),
-            frame: Frame::outside(),
+            classify: None,
+            frame: Frame::Outside,
             muted: Vec::new(),
             future: None,
         });
@@ -91,6 +92,8 @@ pin_project! {
     {
         // Until the operation has ended.
         record: Option<Arc<Record<F, R>>>,
+        // From the first poll on.
+        classify: Option<Classify<R>>,
         // The call's from the first poll on.
         frame: Frame,
         muted: Vec<u64>,
@@ -146,7 +149,13 @@ where
                 *this.record = None;
                 return Poll::Ready(());
             }
-            if let Some(Operation { op, carried }) = record.take_operation() {
+            if let Some(operation) = record.take_operation() {
+                let Operation {
+                    op,
+                    carried,
+                    classify,
+                } = operation;
+                *this.classify = Some(classify);
                 let token = CancelToken(record.clone());
                 *this.frame = record.frame();
                 *this.muted = carried.into_muted();
@@ -179,9 +188,9 @@ where
             })
         });
         ended.map(|ended| {
-            if let Some(record) = this.record.take() {
-                *this.frame = Frame::outside();
-                frame::mute(this.muted, || record.conclude(ended, || {}));
+            if let (Some(record), Some(classify)) = (this.record.take(), *this.classify) {
+                *this.frame = Frame::Outside;
+                frame::mute(this.muted, || record.conclude(ended, classify, || {}));
             }
         })
     }

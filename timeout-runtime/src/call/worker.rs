@@ -4,21 +4,20 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::Waker;
 
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::event::WorkerName;
 use crate::token::CancelToken;
-use crate::workers::{self, Job, Place};
+use crate::workers::{self, Job};
 use crate::{frame, parking};
 
 use super::TokenParam;
 use super::ask::Ask;
 use super::open::open;
-use super::record::{Caller, Operation, Record};
+use super::record::{Operation, Record};
 use super::remote::{Launch, Launched, RemoteCall};
-use super::sides::Classify;
+use super::sides::{Caller, Classify};
 
 impl<F, R> Job for Record<F, R>
 where
@@ -29,16 +28,21 @@ where
         if !self.sides().start_on(Some(worker)) {
             return;
         }
-        let Some(Operation { op, carried }) = self.take_operation() else {
+        let Some(operation) = self.take_operation() else {
             return;
         };
+        let Operation {
+            op,
+            carried,
+            classify,
+        } = operation;
         let token = CancelToken(self.clone());
         let run = || {
             let mut frame = self.frame();
             let _inside = frame::enter(&mut frame);
             op(token)
         };
-        carried.within(run, |ended| self.conclude(ended, free));
+        carried.within(run, |ended| self.conclude(ended, classify, free));
     }
 }
 
@@ -58,11 +62,7 @@ where
         record.leave();
         return Err(record.sides().terms.not_started(Cause::NoWorker, None));
     };
-    let ticket = match place {
-        Place::Handed => None,
-        Place::Queued(ticket) => Some(ticket),
-    };
-    Ok(Launched::new(record, ticket))
+    Ok(Launched::new(record, Some(place)))
 }
 
 /// Runs `op` on a worker while the calling thread is parked.
@@ -76,9 +76,8 @@ where
     F: FnOnce(A) -> R + Send + 'static,
     R: Send + 'static,
 {
-    let waker: Waker = parking::waker();
     let op = move |token| op(A::of(|| token));
-    launch(ask, Caller::Parked(waker.clone()), classify, op)?.park(&waker)
+    launch(ask, Caller::Parked, classify, op)?.park()
 }
 
 /// An operation that is to be built and polled on a worker.

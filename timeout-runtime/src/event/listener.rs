@@ -114,6 +114,7 @@ impl Own {
 }
 
 /// Whether anybody would hear of an event. One relaxed load where nobody listens.
+#[inline]
 pub(crate) fn is_heard(own: Option<&Own>) -> bool {
     own.is_some() || COUNT.load(Ordering::Relaxed) != 0
 }

@@ -5,19 +5,35 @@ pub(crate) mod listener;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::error::{Cause, Rounded};
+use crate::policy::Policy;
 
 /// Tells one call from every other of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallId(pub(crate) u64);
+pub struct CallId(NonZeroU64);
 
 impl CallId {
+    pub(crate) fn fresh() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+
+        let last = LAST.fetch_add(1, Ordering::Relaxed);
+        Self(NonZeroU64::MIN.saturating_add(last))
+    }
+
+    /// For a call that begins now, if anybody is to hear of it. Others get a number when they are told or abandoned.
+    #[inline]
+    pub(crate) fn of_heard(policy: &Policy) -> Option<Self> {
+        policy.is_heard().then(Self::fresh)
+    }
+
     /// The number, unique within the process.
     #[must_use]
     pub fn get(self) -> u64 {
-        self.0
+        self.0.get()
     }
 }
 
@@ -29,7 +45,7 @@ impl fmt::Display for CallId {
 
 /// The name of a worker thread: `timeout-7`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WorkerName(pub(crate) u64);
+pub struct WorkerName(pub(crate) u32);
 
 impl fmt::Display for WorkerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

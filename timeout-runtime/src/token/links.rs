@@ -11,6 +11,7 @@ use crate::timer;
 use crate::unwind::{self, Kept};
 
 use super::node::Node;
+use super::parents::{self, Link, Parents};
 
 /// What is run when a token fires, and the listeners that must not hear of what it causes.
 pub(crate) struct Callback {
@@ -40,6 +41,8 @@ impl Callback {
 pub(super) struct Links {
     /// The caller of the call that this token belongs to.
     pub(super) owner: Option<Waker>,
+    /// What it hangs on; set once.
+    pub(super) parents: Option<Box<Parents>>,
     pub(super) more: Option<Box<More>>,
 }
 
@@ -84,12 +87,28 @@ impl Links {
             .extend(callbacks.into_iter().map(|(_, callback)| callback));
     }
 
-    /// Drops what is left of somebody else's when the token goes, each by itself.
-    pub(super) fn dispose(&mut self) {
-        unwind::dispose(self.owner.take());
-        if let Some(mut more) = self.more.take() {
+    pub(super) fn is_empty(&self) -> bool {
+        self.owner.is_none() && self.parents.is_none() && self.more.is_none()
+    }
+
+    /// The token is dropped: takes its alarm back, leaves its parents, and drops what is left of somebody else's, each by itself.
+    pub(super) fn dispose(self) {
+        let Self {
+            owner,
+            parents,
+            more,
+        } = self;
+        unwind::dispose(owner);
+        if let Some(mut more) = more {
+            more.alarm.take().into_iter().for_each(timer::disarm);
             more.waiters.drain().for_each(unwind::dispose);
             unwind::dispose(more.reason.take());
+        }
+        if let Some(parents) = parents {
+            for Link { parent, key } in parents.as_slice() {
+                drop(parent.unlink(|more| more.children.try_remove(*key)));
+            }
+            parents::let_go(*parents);
         }
     }
 }

@@ -48,7 +48,7 @@ impl CancelToken {
     /// A token of its own, which fires when somebody cancels it.
     #[must_use]
     pub fn new() -> Self {
-        Self(Node::new(Terms::none(), Watch::Watched, None, &[], ()))
+        Self(Node::new(Terms::None, Watch::Watched, &[], ()))
     }
 
     /// A token that never fires by itself and is not linked to anything.
@@ -66,7 +66,11 @@ impl CancelToken {
     /// A token that fires when this one does, and that can be cancelled alone.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self::linked([self])
+        Self::below(std::slice::from_ref(&self.0))
+    }
+
+    fn below(parents: &[NodeRef]) -> Self {
+        Self(Node::new(Terms::None, Watch::Watched, parents, ()))
     }
 
     /// A token that fires as soon as one of `parents` does, with that one's cause.
@@ -85,10 +89,7 @@ impl CancelToken {
             .into_iter()
             .map(|token| Arc::clone(&token.borrow().0))
             .collect();
-        let terms = parents
-            .first()
-            .map_or_else(Terms::none, |parent| parent.terms().linked());
-        Self(Node::new(terms, Watch::Watched, None, &parents, ()))
+        Self::below(&parents)
     }
 
     /// Fires the token with [`Cause::Cancelled`], unless it has fired before.
@@ -112,6 +113,7 @@ impl CancelToken {
 
     /// Whether the token has fired.
     #[must_use]
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.fired().is_some()
     }
@@ -176,7 +178,7 @@ impl Default for CancelToken {
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CancelToken")
-            .field("name", &self.0.terms().name())
+            .field("name", &self.0.speak(Terms::name))
             .field("cause", &self.cause())
             .finish()
     }

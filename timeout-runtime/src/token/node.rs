@@ -19,19 +19,19 @@
 //! 5. Lock order: a node's links, then the timer's state. Never two nodes' links at once, and no user code under either.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Waker;
-use std::time::Instant;
 
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
-use crate::sync::{AtomicU8, Mutex, Ordering, lock};
+use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock};
 use crate::terms::Terms;
+use crate::tick::Tick;
 use crate::timer::{self, Alarm};
 use crate::{parking, unwind, workers};
 
 use super::links::{Callback, Fallout, Links, More};
-use super::parents::{self, Link};
+use super::parents::{Link, Parents};
 
 /// A node whose cargo is of no interest.
 pub(crate) type NodeRef = Arc<Node>;
@@ -80,40 +80,24 @@ pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
     state: AtomicU8,
     /// Set once every token below reads fired.
     reached: AtomicU8,
-    /// Whether it was given out before its call began; the node of the call is then its one parent.
-    ahead: bool,
     terms: Terms,
     links: Mutex<Links>,
-    parents: OnceLock<Vec<Link>>,
     pub(crate) cargo: C,
 }
 
 impl<C: Send + Sync + 'static> Node<C> {
     /// A node below `parents`, fired already if one of them is.
-    pub(crate) fn new(
-        terms: Terms,
-        watch: Watch,
-        owner: Option<Waker>,
-        parents: &[NodeRef],
-        cargo: C,
-    ) -> Arc<Self> {
-        let terms = Terms {
-            // Readers of a token may be anywhere, so it is settled here whose time it is.
-            clock: terms.clock.settled(),
-            ..terms
-        };
+    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[NodeRef], cargo: C) -> Arc<Self> {
         let state = match watch {
-            _ if terms.signal.is_never() => PLAIN,
+            _ if terms.signal().is_never() => PLAIN,
             Watch::Watched => WATCHED,
             Watch::Clocked => CLOCKED,
         };
         let node = Arc::new(Self {
             state: AtomicU8::new(state),
             reached: AtomicU8::new(0),
-            ahead: false,
             terms,
-            links: Mutex::new(Links { owner, more: None }),
-            parents: OnceLock::new(),
+            links: Mutex::new(Links::default()),
             cargo,
         });
         if !parents.is_empty() {
@@ -127,26 +111,11 @@ impl<C: Send + Sync + 'static> Node<C> {
 }
 
 impl Node {
-    /// A token that is given out before its call begins, and of which nothing but the name and the limit is known.
-    pub(crate) fn ahead(terms: Terms) -> NodeRef {
-        Arc::new(Node {
-            state: AtomicU8::new(PLAIN),
-            reached: AtomicU8::new(0),
-            ahead: true,
-            terms,
-            links: Mutex::new(Links {
-                owner: None,
-                more: None,
-            }),
-            parents: OnceLock::new(),
-            cargo: (),
-        })
-    }
-
-    /// The call has begun, and `call` is its node: from here on this token hears all that the call does.
-    pub(crate) fn begin(self: &Arc<Self>, call: NodeRef) {
-        debug_assert!(self.ahead, "a call begins once");
-        self.link(&[call], || Arc::downgrade(self));
+    /// The call that this token was given out ahead of has begun, and `call` is its node: from here on the token hears all that the call
+    /// does.
+    pub(crate) fn begin(self: &Arc<Self>, call: &NodeRef) {
+        self.terms.begin(&call.terms);
+        self.link(std::slice::from_ref(call), || Arc::downgrade(self));
     }
 
     /// Adds a child; it is not reached by a signal that has come before.
@@ -161,16 +130,13 @@ impl Node {
 
     /// Makes sure that the token fires at its deadline without anybody looking at it.
     pub(crate) fn attend(self: &Arc<Self>) {
-        if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock != Clock::Real {
+        if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock() != Clock::Real {
             // Who runs by a virtual clock is woken by that clock, and fires its token itself.
             return;
         }
-        let Some(at) = self.terms.signal.instant() else {
-            return;
-        };
         let mut links = lock(&self.links);
         if self.state.load(Ordering::Relaxed) == CLOCKED
-            && let Some(key) = timer::arm(at, Alarm::Fire(Arc::downgrade(self)))
+            && let Some(key) = timer::arm(self.terms.signal(), Alarm::Fire(Arc::downgrade(self)))
         {
             links.more().alarm = Some(key);
             self.state.store(WATCHED, Ordering::Release);
@@ -181,11 +147,15 @@ impl Node {
 impl<C: ?Sized> Node<C> {
     /// Links the node, which `child` refers to, below `parents`; done once.
     fn link(&self, parents: &[NodeRef], child: impl Fn() -> Weak<Node>) {
-        let links = parents.iter().map(|parent| Link {
-            parent: Arc::clone(parent),
+        let link = |parent: &NodeRef| Link {
             key: parent.adopt(child()),
-        });
-        let _ = self.parents.set(links.collect());
+            parent: Arc::clone(parent),
+        };
+        let parents_links = match parents {
+            [one] => Parents::One(link(one)),
+            many => Parents::Many(many.iter().map(link).collect()),
+        };
+        lock(&self.links).parents = Some(Box::new(parents_links));
         // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
             let callbacks = self.send(Signal::Earlier(self.hears(cause), reason));
@@ -193,26 +163,34 @@ impl<C: ?Sized> Node<C> {
         }
     }
 
-    /// The node of the call that this token was made ahead of, once that has begun.
-    fn call(&self) -> Option<&NodeRef> {
-        match self.parents() {
-            [call] if self.ahead => Some(&call.parent),
+    /// The node of the call that this token was given out ahead of, once that has begun.
+    fn call(&self) -> Option<NodeRef> {
+        match self.terms {
+            Terms::Ahead(_) => self.first_parent(),
             _ => None,
         }
     }
 
+    fn first_parent(&self) -> Option<NodeRef> {
+        let links = lock(&self.links);
+        let first = links.parents.as_ref()?.as_slice().first()?;
+        Some(Arc::clone(&first.parent))
+    }
+
     /// Why the token has fired, if it has. One atomic load, and a clock reading where nobody watches the deadline.
+    #[inline]
     pub(crate) fn fired(&self) -> Option<Cause> {
         match self.state.load(Ordering::Acquire) {
             PLAIN | WATCHED => None,
-            CLOCKED => {
-                if self.terms.is_due() {
-                    self.expire();
-                }
-                self.cause()
-            }
-            state => cause_of(state),
+            _ => self.fired_by_now(),
         }
+    }
+
+    fn fired_by_now(&self) -> Option<Cause> {
+        if self.cause().is_none() && self.terms.is_due() {
+            self.expire();
+        }
+        self.cause()
     }
 
     /// As `fired`, without a look at the clock.
@@ -231,20 +209,35 @@ impl<C: ?Sized> Node<C> {
     /// The error that speaks for this token, if it has fired.
     pub(crate) fn error(&self) -> Option<TimeoutError> {
         let (cause, reason) = self.signal()?;
-        let terms = self.terms();
-        Some(terms.error(cause, terms.elapsed(), true, reason))
+        Some(self.speak(|terms| terms.error(cause, terms.elapsed(), true, reason)))
+    }
+
+    /// With the terms of the call that this token belongs to; one that is linked below another speaks for the same call as that.
+    pub(crate) fn speak<T>(&self, say: impl FnOnce(&Terms) -> T) -> T {
+        if !matches!(self.terms, Terms::None) {
+            return say(&self.terms);
+        }
+        let mut above = self.first_parent();
+        while let Some(node) = &above {
+            if !matches!(node.terms, Terms::None) {
+                return say(&node.terms);
+            }
+            above = node.first_parent();
+        }
+        say(&Terms::None)
     }
 
     pub(crate) fn terms(&self) -> &Terms {
-        self.call().map_or(&self.terms, |call| &call.terms)
+        &self.terms
     }
 
     /// The cause as this node reads it when it comes from above.
     fn hears(&self, cause: Cause) -> Cause {
-        if self.terms.is_call {
-            cause.entering()
-        } else {
-            cause
+        match self.terms {
+            // The call's own node has done so.
+            Terms::Ahead(_) => cause,
+            _ if self.terms.is_call() => cause.entering(),
+            _ => cause,
         }
     }
 
@@ -338,47 +331,51 @@ impl<C: ?Sized> Node<C> {
     /// The nearest deadline of this token and all above it.
     pub(crate) fn deadline(&self) -> Deadline {
         let mut nearest = self.own_deadline();
-        let mut links = self.parents();
-        while let [Link { parent, .. }] = links {
-            nearest = nearest.min(parent.own_deadline());
-            links = parent.parents();
-        }
+        let mut todo = self.parents();
         // Above a token with several parents lines may meet again.
-        let mut todo: Vec<&NodeRef> = links.iter().map(|link| &link.parent).collect();
         let mut seen = HashSet::new();
         while let Some(node) = todo.pop() {
-            if seen.insert(Arc::as_ptr(node).cast::<()>()) {
+            let is_news = todo.is_empty() || seen.insert(Arc::as_ptr(&node).cast::<()>());
+            if is_news {
                 nearest = nearest.min(node.own_deadline());
-                todo.extend(node.parents().iter().map(|link| &link.parent));
+                todo.extend(node.parents());
             }
         }
         nearest
     }
 
-    fn parents(&self) -> &[Link] {
-        self.parents.get().map_or(&[], Vec::as_slice)
+    fn parents(&self) -> Vec<NodeRef> {
+        let links = lock(&self.links);
+        let parents = links.parents.as_ref().map_or(&[][..], |all| all.as_slice());
+        parents
+            .iter()
+            .map(|link| Arc::clone(&link.parent))
+            .collect()
     }
 
-    /// The time at which a reader fires the token, if none but readers do.
-    pub(crate) fn unwatched_deadline(&self) -> Option<Instant> {
-        let Terms { clock, signal, .. } = self.terms;
-        (self.state.load(Ordering::Acquire) == CLOCKED)
-            .then(|| clock.cross(Clock::Real, signal).instant())
-            .flatten()
+    /// When a reader fires the token, if none but readers do.
+    pub(crate) fn unwatched_deadline(&self) -> Tick {
+        match self.state.load(Ordering::Acquire) {
+            CLOCKED => self.terms.clock().cross(Clock::Real, self.terms.signal()),
+            _ => Tick::NEVER,
+        }
     }
 
     /// As `Terms::caller_end`, as long as the call has not ended in time.
     pub(crate) fn caller_end(&self) -> Option<Deadline> {
+        if let Some(call) = self.call() {
+            return call.caller_end();
+        }
         match self.state.load(Ordering::Acquire) {
             PLAIN => None,
-            _ => self.terms().caller_end(),
+            _ => self.terms.caller_end(),
         }
     }
 
     fn own_deadline(&self) -> Deadline {
         match self.state.load(Ordering::Acquire) {
             PLAIN => Deadline::never(),
-            _ => Deadline::on(self.terms.clock, self.terms.signal),
+            _ => Deadline::on(self.terms.clock(), self.terms.signal()),
         }
     }
 
@@ -438,7 +435,7 @@ impl<C: ?Sized> Node<C> {
     }
 
     /// Takes something out of the links, which are empty once the token has fired.
-    fn unlink<T>(&self, take: impl FnOnce(&mut More) -> Option<T>) -> Option<T> {
+    pub(super) fn unlink<T>(&self, take: impl FnOnce(&mut More) -> Option<T>) -> Option<T> {
         let mut links = lock(&self.links);
         links.more.as_mut().and_then(|more| take(more))
     }
@@ -454,17 +451,12 @@ impl<C: ?Sized> Node<C> {
 }
 
 impl<C: ?Sized> Drop for Node<C> {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(alarm) = self.unlink(|more| more.alarm.take()) {
-            timer::disarm(alarm);
+        let left = std::mem::take(self.links.inside());
+        if !left.is_empty() {
+            left.dispose();
         }
-        let mut left = std::mem::take(&mut *lock(&self.links));
-        left.dispose();
-        let links = self.parents.take().unwrap_or_default();
-        for Link { parent, key } in &links {
-            drop(parent.unlink(|more| more.children.try_remove(*key)));
-        }
-        parents::let_go(links);
     }
 }
 

@@ -14,11 +14,26 @@ pub(super) struct Link {
     pub(super) key: usize,
 }
 
+/// What a token hangs on: one parent, as a rule.
+pub(super) enum Parents {
+    One(Link),
+    Many(Box<[Link]>),
+}
+
+impl Parents {
+    pub(super) fn as_slice(&self) -> &[Link] {
+        match self {
+            Self::One(link) => std::slice::from_ref(link),
+            Self::Many(links) => links,
+        }
+    }
+}
+
 /// Parents that a thread is about to let go of, while it is letting go of a child.
 struct LettingGo {
     active: Cell<bool>,
     // Without a destructor, so that it outlives every other thread-local, whose destructors may let go of tokens.
-    list: ManuallyDrop<RefCell<Vec<Vec<Link>>>>,
+    list: ManuallyDrop<RefCell<Vec<Parents>>>,
 }
 
 const_thread_local! {
@@ -30,27 +45,25 @@ const_thread_local! {
 
 impl LettingGo {
     /// The last child of a parent drops that parent, and so on up: each goes into the list, not into the next stack frame.
-    fn add(&self, links: Vec<Link>) {
+    fn add(&self, parents: Parents) {
         if self.active.replace(true) {
-            self.list.borrow_mut().push(links);
+            self.list.borrow_mut().push(parents);
             return;
         }
-        unwind::dispose(links);
-        while let Some(links) = self.pop() {
-            unwind::dispose(links);
+        unwind::dispose(parents);
+        while let Some(parents) = self.pop() {
+            unwind::dispose(parents);
         }
         drop(self.list.take());
         self.active.set(false);
     }
 
-    fn pop(&self) -> Option<Vec<Link>> {
+    fn pop(&self) -> Option<Parents> {
         self.list.borrow_mut().pop()
     }
 }
 
 /// Lets go of a dropped node's parents, after it has left their links.
-pub(super) fn let_go(links: Vec<Link>) {
-    if !links.is_empty() {
-        LETTING_GO.with(|going| going.add(links));
-    }
+pub(super) fn let_go(parents: Parents) {
+    LETTING_GO.with(|going| going.add(parents));
 }

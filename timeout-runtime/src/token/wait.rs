@@ -6,10 +6,12 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::parking;
+use crate::tick::Tick;
 
 use super::CancelToken;
 use super::links::Callback;
@@ -90,19 +92,19 @@ impl CancelToken {
     /// [`Duration::MAX`] waits without end.
     #[must_use = "tells whether the token has fired"]
     pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
-        let until = Instant::now().checked_add(duration);
+        let until = Tick::now().plus(duration);
         let mut waiting = Waiting::new(self);
         let waker = parking::waker();
         loop {
             if let Some(cause) = waiting.register(&waker) {
                 return Some(cause);
             }
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if Clock::Real.has_come_to(until) {
                 return None;
             }
             // A deadline that nobody watches is watched here, for as long as it is one.
             let own = self.0.unwatched_deadline();
-            parking::park_until(until.into_iter().chain(own).min());
+            parking::park_until(until.min(own));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Operations that run on after their call's verdict: by name and age, for as long as they do.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,14 +11,19 @@ use crate::sync::lock;
 use super::settings;
 
 struct Left {
+    call: CallId,
     name: &'static str,
     worker: Option<WorkerName>,
     since: Instant,
 }
 
+/// Tells an abandoned operation from all others: the address of what the two sides of its call share.
+pub(crate) type Key = usize;
+
 #[derive(Default)]
 struct Registry {
-    by_call: BTreeMap<CallId, Left>,
+    /// By what its two sides call it among themselves.
+    by_key: HashMap<Key, Left>,
     by_name: HashMap<&'static str, usize>,
 }
 
@@ -40,19 +45,21 @@ pub struct Abandoned {
     pub age: Duration,
 }
 
-/// The operations that still run although their calls have ended, oldest call first.
+/// The operations that still run although their calls have ended, the one that was left first at the front.
 #[must_use]
 pub fn abandoned() -> Vec<Abandoned> {
-    lock(&*REGISTRY)
-        .by_call
-        .iter()
-        .map(|(&call, left)| Abandoned {
-            call,
+    let mut abandoned: Vec<_> = lock(&*REGISTRY)
+        .by_key
+        .values()
+        .map(|left| Abandoned {
+            call: left.call,
             name: left.name,
             worker: left.worker,
             age: left.since.elapsed(),
         })
-        .collect()
+        .collect();
+    abandoned.sort_by_key(|left| left.call);
+    abandoned
 }
 
 /// Waits until no abandoned operation is left, for `longest` at most; how many are left then. For an orderly shutdown, once no more
@@ -64,7 +71,7 @@ pub fn abandoned() -> Vec<Abandoned> {
 pub fn drain(longest: Duration) -> usize {
     let until = Instant::now().checked_add(longest);
     let mut registry = lock(&*REGISTRY);
-    while !registry.by_call.is_empty() {
+    while !registry.by_key.is_empty() {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             break;
@@ -75,7 +82,13 @@ pub fn drain(longest: Duration) -> usize {
             .unwrap_or_else(PoisonError::into_inner)
             .0;
     }
-    registry.by_call.len()
+    registry.by_key.len()
+}
+
+/// Whether there are abandoned operations.
+#[inline]
+pub(crate) fn any() -> bool {
+    count() != 0
 }
 
 /// How many abandoned operations there are.
@@ -86,31 +99,30 @@ pub(super) fn count() -> usize {
 /// How many of them keep a worker.
 pub(super) fn on_workers() -> usize {
     lock(&*REGISTRY)
-        .by_call
+        .by_key
         .values()
         .filter(|left| left.worker.is_some())
         .count()
 }
 
-pub(crate) fn add(call: CallId, name: &'static str, worker: Option<WorkerName>) {
+pub(crate) fn add(key: Key, call: CallId, name: &'static str, worker: Option<WorkerName>) {
     let mut registry = lock(&*REGISTRY);
     let left = Left {
+        call,
         name,
         worker,
         since: Instant::now(),
     };
-    if registry.by_call.insert(call, left).is_none() {
+    if registry.by_key.insert(key, left).is_none() {
         *registry.by_name.entry(name).or_default() += 1;
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The operation has ended; nothing happens if it was never added.
-pub(crate) fn remove(call: CallId) {
+/// The operation has ended; its call, if it was added.
+pub(crate) fn remove(key: Key) -> Option<CallId> {
     let mut registry = lock(&*REGISTRY);
-    let Some(left) = registry.by_call.remove(&call) else {
-        return;
-    };
+    let left = registry.by_key.remove(&key)?;
     if let Some(count) = registry.by_name.get_mut(left.name) {
         *count -= 1;
         if *count == 0 {
@@ -120,6 +132,7 @@ pub(crate) fn remove(call: CallId) {
     COUNT.fetch_sub(1, Ordering::Relaxed);
     drop(registry);
     REMOVED.notify_all();
+    Some(left.call)
 }
 
 /// Whether so many operations called `name` are abandoned that another must not start; by default half as many as there may be

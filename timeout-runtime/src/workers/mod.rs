@@ -6,6 +6,7 @@
 pub(crate) mod abandoned;
 mod pool;
 mod settings;
+mod spin;
 
 use std::sync::Arc;
 
@@ -13,9 +14,10 @@ use crate::event::WorkerName;
 use crate::token::links::Callback;
 
 pub use abandoned::{Abandoned, abandoned, drain};
-pub(crate) use pool::{Place, Ticket, submit, withdraw};
+pub(crate) use pool::{Place, remember, submit, withdraw};
 pub use pool::{Stats, stats};
 pub use settings::Settings;
+pub(crate) use spin::Spin;
 
 /// What a worker does for somebody.
 pub(crate) trait Job: Send + Sync {

@@ -1,46 +1,66 @@
-//! The pool: parked threads, each woken by name.
+//! The pool: threads that are each woken by name.
 //!
 //! ```text
-//!            claim            hand over          take
-//!   idle ────────────► claimed ─────────► job ────────► busy
-//!    │ ▲                                                 │
-//!    │ └──────────────────── rest ───────────────────────┘
-//!    │ leave (idle for too long)
-//!    ▼
-//!   gone
+//!              claim            hand over          take
+//!   idle ──┬─────────► claimed ─────────► job ────────► busy
+//!    ▲ │   │                                             │
+//!    │ ▼   │                                             │
+//!  (parked)┘ leave (idle for too long) ──► gone          │
+//!    ▲                                                   │
+//!    └───────────────────── rest ────────────────────────┘
 //! ```
 //!
-//! 1. Only who has claimed a worker, by the transition from *idle*, hands it a job; only the worker takes it. So a worker that
-//!    leaves cannot be handed one.
+//! 1. Only who has claimed a worker, by the transition from *idle* or *parked*, hands it a job; only the worker takes it. So a worker
+//!    that leaves cannot be handed one. A parked one is unparked, an idle one is still looking.
 //! 2. The list of idle workers may hold stale entries: the claim decides. A worker that rests is in the list or puts itself there:
 //!    it declares itself idle, then looks whether it is listed; who takes it off the list says so, then tries the claim.
 //! 3. A job is queued only under the lock, with no idle worker listed and none to be started. A worker that rests unlisted, or
 //!    leaves, looks at the queue under the same lock. So a queued job is taken by the first worker that becomes free.
 //! 4. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
+//! 5. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
+//!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, Thread};
-use std::time::Instant;
 
+use crate::deadline::Clock;
 use crate::event::WorkerName;
 use crate::parking;
 use crate::sync::lock;
+use crate::tick::Tick;
 use crate::unwind;
 
+use super::spin::Spin;
 use super::{Job, abandoned, settings};
 
 const IDLE: u8 = 0;
-const CLAIMED: u8 = 1;
-const JOB: u8 = 2;
-const BUSY: u8 = 3;
-const GONE: u8 = 4;
+const PARKED: u8 = 1;
+const CLAIMED: u8 = 2;
+const JOB: u8 = 3;
+const BUSY: u8 = 4;
+const GONE: u8 = 5;
+
+/// After so many calls in a row for which it has spun, a caller parks once: two that spin for each other must not keep all others from
+/// their cores.
+const LONGEST_STREAK: u8 = 255;
+
+/// What others poll while its neighbours are written to.
+#[repr(align(128))]
+struct Apart<T>(T);
 
 struct Worker {
     name: WorkerName,
     word: AtomicU8,
+    /// How many jobs it was given; written by who has claimed it.
+    given: AtomicU32,
+    done: Apart<AtomicU32>,
+    /// For its own waits.
+    spin: Spin,
+    /// How many callers in a row have found it done by spinning.
+    streak: AtomicU8,
     listed: AtomicBool,
     job: Mutex<Option<Arc<dyn Job>>>,
     thread: OnceLock<Thread>,
@@ -52,7 +72,7 @@ struct State {
     /// How many of those have no thread yet, and may not get one.
     starting: usize,
     queue: BTreeMap<u64, Arc<dyn Job>>,
-    last_name: u64,
+    last_name: u32,
     last_ticket: u64,
 }
 
@@ -66,7 +86,7 @@ static STATE: Mutex<State> = Mutex::new(State {
 });
 
 thread_local! {
-    static LAST: RefCell<Option<Arc<Worker>>> = const { RefCell::new(None) };
+    static LAST: Cell<Option<Arc<Worker>>> = const { Cell::new(None) };
 }
 
 /// There is no worker and none can be started.
@@ -76,10 +96,34 @@ pub(crate) struct NoWorker;
 /// A place in the queue.
 pub(crate) struct Ticket(u64);
 
+/// A worker that has a job, and the job's number among all it was given.
+pub(crate) struct Handed {
+    worker: Arc<Worker>,
+    number: u32,
+}
+
+impl Handed {
+    /// Whether the worker is done with the job.
+    fn is_done(&self) -> bool {
+        let done = self.worker.done.0.load(Ordering::Acquire);
+        // Others may have used it since.
+        done.wrapping_sub(self.number) < u32::MAX / 2
+    }
+
+    /// Waits for a moment for the worker to be done with the job, if that has been worth it lately; `false` if it was not done.
+    pub(crate) fn spin(&self, spin: &Spin, until: Tick) -> bool {
+        let streak = self.worker.streak.load(Ordering::Relaxed);
+        let came = streak < LONGEST_STREAK && spin.until(until, || self.is_done());
+        let streak = if came { streak + 1 } else { 0 };
+        self.worker.streak.store(streak, Ordering::Relaxed);
+        came
+    }
+}
+
 /// Where a job has got to.
 pub(crate) enum Place {
     /// A worker has it.
-    Handed,
+    Handed(Handed),
     /// It waits for a worker.
     Queued(Ticket),
 }
@@ -108,7 +152,7 @@ pub fn stats() -> Stats {
     let idle = state
         .live
         .values()
-        .filter(|worker| worker.word.load(Ordering::Relaxed) == IDLE)
+        .filter(|worker| matches!(worker.word.load(Ordering::Relaxed), IDLE | PARKED))
         .count();
     Stats {
         live: state.live.len(),
@@ -122,16 +166,15 @@ pub fn stats() -> Stats {
 /// Hands `job` to a worker, started now if need be. With no worker to be had it is queued until one is free.
 pub(crate) fn submit(job: Arc<dyn Job>) -> Result<Place, NoWorker> {
     let job = match hand_over(job, settings::cap()) {
-        Ok(()) => return Ok(Place::Handed),
+        Ok(handed) => return Ok(Place::Handed(handed)),
         Err(job) => job,
     };
     // Since the pool was looked at under another hold of the lock, it is looked at again.
     let mut state = loop {
         let mut state = lock(&STATE);
-        if let Some(worker) = state.claim_idle() {
+        if let Some(claimed) = state.claim_idle() {
             drop(state);
-            worker.give(job);
-            return Ok(Place::Handed);
+            return Ok(Place::Handed(claimed.give(job)));
         }
         if state.live.len() > state.starting {
             break state;
@@ -160,37 +203,36 @@ pub(crate) fn withdraw(&Ticket(ticket): &Ticket) {
     drop(job);
 }
 
-fn hand_over(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
+fn hand_over(job: Arc<dyn Job>, cap: usize) -> Result<Handed, Arc<dyn Job>> {
     if settings::reuse() {
-        let last = LAST.try_with(|last| last.borrow().clone()).ok().flatten();
-        if let Some(worker) = last
-            && worker.claim()
-        {
-            worker.give(job);
-            return Ok(());
+        let last = LAST.try_with(Cell::take).ok().flatten();
+        if let Some(claimed) = last.and_then(Claimed::claim) {
+            return Ok(claimed.give(job));
         }
         let idle = lock(&STATE).claim_idle();
-        if let Some(worker) = idle {
-            worker.remember();
-            worker.give(job);
-            return Ok(());
+        if let Some(claimed) = idle {
+            return Ok(claimed.give(job));
         }
     }
     start(job, cap)
 }
 
 /// Starts a worker with `job`, unless there are `cap` already.
-fn start(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
+fn start(job: Arc<dyn Job>, cap: usize) -> Result<Handed, Arc<dyn Job>> {
     let worker = {
         let mut state = lock(&STATE);
         if state.live.len() >= cap {
             return Err(job);
         }
-        state.last_name += 1;
+        state.last_name = state.last_name.wrapping_add(1).max(1);
         let name = WorkerName(state.last_name);
         let worker = Arc::new(Worker {
             name,
             word: AtomicU8::new(JOB),
+            given: AtomicU32::new(1),
+            done: Apart(AtomicU32::new(0)),
+            spin: Spin::new(),
+            streak: AtomicU8::new(0),
             listed: AtomicBool::new(false),
             job: Mutex::new(Some(job)),
             thread: OnceLock::new(),
@@ -214,8 +256,7 @@ fn start(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
     match spawned {
         Ok(Ok(_)) => {
             drop(state);
-            worker.remember();
-            Ok(())
+            Ok(Handed { worker, number: 1 })
         }
         refused => {
             state.live.remove(&worker.name);
@@ -233,41 +274,67 @@ fn start(job: Arc<dyn Job>, cap: usize) -> Result<(), Arc<dyn Job>> {
 
 impl State {
     /// Takes idle workers off the list until one can be claimed.
-    fn claim_idle(&mut self) -> Option<Arc<Worker>> {
+    fn claim_idle(&mut self) -> Option<Claimed> {
         while let Some(worker) = self.idle.pop() {
             worker.listed.swap(false, Ordering::SeqCst);
-            if worker.claim() {
-                return Some(worker);
+            if let Some(claimed) = Claimed::claim(worker) {
+                return Some(claimed);
             }
         }
         None
     }
 }
 
-impl Worker {
-    fn claim(&self) -> bool {
-        self.word
-            .compare_exchange(IDLE, CLAIMED, Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok()
+/// A worker that nobody else can hand a job.
+struct Claimed {
+    worker: Arc<Worker>,
+    was_parked: bool,
+}
+
+impl Claimed {
+    fn claim(worker: Arc<Worker>) -> Option<Self> {
+        let take = |from| {
+            let word = &worker.word;
+            word.compare_exchange(from, CLAIMED, Ordering::SeqCst, Ordering::SeqCst)
+        };
+        let was_parked = match take(IDLE) {
+            Ok(_) => false,
+            Err(PARKED) => take(PARKED).is_ok().then_some(true)?,
+            Err(_) => return None,
+        };
+        Some(Self { worker, was_parked })
     }
 
-    /// Hands a job to this worker, which the caller has claimed.
-    fn give(&self, job: Arc<dyn Job>) {
-        *lock(&self.job) = Some(job);
-        self.word.store(JOB, Ordering::Release);
-        if let Some(thread) = self.thread.get() {
+    /// Hands it a job.
+    fn give(self, job: Arc<dyn Job>) -> Handed {
+        let Self { worker, was_parked } = self;
+        let number = worker.take_on(job);
+        if was_parked && let Some(thread) = worker.thread.get() {
             thread.unpark();
         }
+        Handed { worker, number }
     }
+}
 
-    /// The current thread tries this worker first from now on.
-    fn remember(self: &Arc<Self>) {
-        let last = LAST.try_with(|last| last.replace(Some(self.clone())));
-        drop(last);
+/// The current thread tries this worker first from now on.
+pub(crate) fn remember(handed: Handed) {
+    // While the thread is being torn down there is no next call to remember it for.
+    let _ = LAST.try_with(|last| last.set(Some(handed.worker)));
+}
+
+impl Worker {
+    /// The job is the worker's; its number. Called by who has claimed it.
+    fn take_on(&self, job: Arc<dyn Job>) -> u32 {
+        *lock(&self.job) = Some(job);
+        let number = self.given.load(Ordering::Relaxed).wrapping_add(1);
+        self.given.store(number, Ordering::Relaxed);
+        self.word.store(JOB, Ordering::Release);
+        number
     }
 
     fn run(self: Arc<Self>) {
         let _ = self.thread.set(thread::current());
+        let mut done = 0_u32;
         while self.wait() {
             self.word.store(BUSY, Ordering::Relaxed);
             let job = lock(&self.job).take();
@@ -285,6 +352,8 @@ impl Worker {
                     self.rest();
                 }
             }
+            done = done.wrapping_add(1);
+            self.done.0.store(done, Ordering::Release);
             if !reuse && !self.retire() {
                 return;
             }
@@ -293,17 +362,29 @@ impl Worker {
 
     /// Waits for a job; `false` once the worker has left.
     fn wait(self: &Arc<Self>) -> bool {
-        let until = Instant::now().checked_add(settings::keep_alive());
+        let has_job = || self.word.load(Ordering::Acquire) == JOB;
+        if self.spin.until(Tick::NEVER, has_job) {
+            return true;
+        }
+        let park = |from, to| {
+            let changed = self
+                .word
+                .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
+            changed.is_ok()
+        };
+        if !park(IDLE, PARKED) {
+            // Claimed: the job is on its way.
+            while !has_job() {
+                thread::yield_now();
+            }
+            return true;
+        }
+        let until = Tick::now().plus(settings::keep_alive());
         loop {
-            if self.word.load(Ordering::Acquire) == JOB {
+            if has_job() {
                 return true;
             }
-            if until.is_some_and(|until| Instant::now() >= until)
-                && self
-                    .word
-                    .compare_exchange(IDLE, GONE, Ordering::SeqCst, Ordering::SeqCst)
-                    .is_ok()
-            {
+            if Clock::Real.has_come_to(until) && park(PARKED, GONE) {
                 return self.retire();
             }
             parking::park_until(until);
@@ -314,8 +395,7 @@ impl Worker {
     fn retire(self: &Arc<Self>) -> bool {
         let mut state = lock(&STATE);
         if let Some((_, job)) = state.queue.pop_first() {
-            *lock(&self.job) = Some(job);
-            self.word.store(JOB, Ordering::Release);
+            self.take_on(job);
             return true;
         }
         self.word.store(GONE, Ordering::SeqCst);
@@ -334,11 +414,11 @@ impl Worker {
         if state.queue.is_empty() {
             self.listed.store(true, Ordering::SeqCst);
             state.idle.push(self.clone());
-        } else if self.claim()
+        } else if let Some(claimed) = Claimed::claim(self.clone())
             && let Some((_, job)) = state.queue.pop_first()
         {
             drop(state);
-            self.give(job);
+            claimed.give(job);
         }
     }
 }

@@ -1,9 +1,5 @@
 //! One lazy thread for the deadlines that no caller watches: those of async calls and of unattended tokens.
 //!
-//! Alarms wait in a heap and are disarmed in their slot; the heap's entry is left behind, dead. Limits are mostly a few
-//! constants, so a new alarm is nearly always the latest one, and arming it is a push. Dead entries are thrown out once they
-//! are the majority.
-//!
 //! ```text
 //!   keeper: sleeps to the next alarm ──► rings it ──► looks again
 //!   deputy: looks now and then, while alarms ring ──► does one ring for too long? then the keeper is stuck in it: takes over
@@ -14,19 +10,23 @@
 //! 3. No alarm rings under the lock, and none waits for another one to be done ringing: a deputy stands by while one rings and
 //!    others are set.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+mod queue;
+
 use std::sync::{Mutex, Weak};
 use std::task::Waker;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use slab::Slab;
 
 use crate::parking;
 use crate::sync::lock;
+use crate::tick::Tick;
 use crate::token::node::Node;
 use crate::unwind;
+
+pub(crate) use queue::Key;
+use queue::{Entry, Queue};
 
 /// What is done when the time has come.
 pub(crate) enum Alarm {
@@ -36,52 +36,18 @@ pub(crate) enum Alarm {
     Fire(Weak<Node>),
 }
 
-/// Names an armed alarm.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Key {
-    slot: usize,
-    serial: u64,
-}
-
-struct Entry {
-    at: Instant,
-    slot: usize,
-    serial: u64,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.serial).cmp(&(other.at, other.serial))
-    }
-}
-
 struct Armed {
-    serial: u64,
+    serial: u32,
     alarm: Alarm,
 }
 
 /// What a thread of the timer is doing.
 #[derive(Clone, Copy)]
 enum Sleep {
-    /// It is about to look at the heap, or rings.
+    /// It is about to look at the queue, or rings.
     Awake,
-    Until(Instant),
-    /// No alarm is set.
-    Forever,
+    /// Never, if no alarm is set.
+    Until(Tick),
 }
 
 struct Thread {
@@ -91,11 +57,10 @@ struct Thread {
 
 impl Thread {
     /// Has the thread look again by `at`; whom to wake for that once the lock is free.
-    fn look_by(&mut self, at: Instant) -> Option<thread::Thread> {
+    fn look_by(&mut self, at: Tick) -> Option<thread::Thread> {
         let sleeps_on = match self.sleep {
             Sleep::Awake => true,
             Sleep::Until(until) => until <= at,
-            Sleep::Forever => false,
         };
         if sleeps_on {
             return None;
@@ -110,19 +75,19 @@ impl Thread {
 }
 
 struct State {
-    heap: BinaryHeap<Reverse<Entry>>,
+    queue: Queue,
     armed: Slab<Armed>,
-    serial: u64,
+    serial: u32,
     keeper: Option<Thread>,
     /// Since when the keeper runs somebody's code, from which it may not come back.
-    ringing: Option<Instant>,
+    ringing: Option<Tick>,
     /// Whether an alarm has rung since the deputy looked last.
     has_rung: bool,
     deputy: Option<Thread>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
-    heap: BinaryHeap::new(),
+    queue: Queue::new(),
     armed: Slab::new(),
     serial: 0,
     keeper: None,
@@ -134,19 +99,18 @@ static STATE: Mutex<State> = Mutex::new(State {
 /// An alarm that rings for so long holds the keeper up; and so often the deputy looks.
 const STUCK: Duration = Duration::from_millis(10);
 
-/// So few dead entries are not worth a clean-up.
-const FEW: usize = 64;
-
 /// Sets an alarm for `at`. `None` if the thread cannot be started: the caller then looks at its clock itself.
-pub(crate) fn arm(at: Instant, alarm: Alarm) -> Option<Key> {
+pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
     let mut state = lock(&STATE);
     if state.keeper.is_none() {
         state.keeper = Some(start("timeout-timer", keep)?);
     }
-    state.serial += 1;
+    state.serial = state.serial.wrapping_add(1);
     let serial = state.serial;
-    let slot = state.armed.insert(Armed { serial, alarm });
-    state.heap.push(Reverse(Entry { at, slot, serial }));
+    let slot = u32::try_from(state.armed.vacant_key()).ok()?;
+    state.armed.insert(Armed { serial, alarm });
+    let key = Key { slot, serial };
+    state.queue.push(Entry { at, key });
     let wake = if state.ringing.is_some() {
         state.stand_by()
     } else {
@@ -156,7 +120,7 @@ pub(crate) fn arm(at: Instant, alarm: Alarm) -> Option<Key> {
     if let Some(thread) = wake {
         thread.unpark();
     }
-    Some(Key { slot, serial })
+    Some(key)
 }
 
 fn start(name: &str, run: fn()) -> Option<Thread> {
@@ -172,7 +136,7 @@ fn start(name: &str, run: fn()) -> Option<Thread> {
 pub(crate) fn rearm(key: Key, waker: &Waker) -> bool {
     parking::store(
         &STATE,
-        |state| match state.armed.get_mut(key.slot) {
+        |state| match state.armed.get_mut(key.slot as usize) {
             Some(Armed {
                 serial,
                 alarm: Alarm::Wake(place),
@@ -185,36 +149,27 @@ pub(crate) fn rearm(key: Key, waker: &Waker) -> bool {
 
 /// Takes an alarm back; nothing happens if it has rung.
 pub(crate) fn disarm(key: Key) {
-    let Key { slot, serial } = key;
     let mut state = lock(&STATE);
-    if state
-        .armed
-        .get(slot)
-        .is_none_or(|armed| armed.serial != serial)
-    {
+    let State { queue, armed, .. } = &mut *state;
+    if !is_live(armed, key) {
         return;
     }
-    let armed = state.armed.remove(slot);
-    let live = state.armed.len();
-    if state.heap.len() > 2 * live + FEW {
-        let State { heap, armed, .. } = &mut *state;
-        heap.retain(|Reverse(entry)| is_live(armed, entry));
-    }
+    let taken_back = armed.remove(key.slot as usize);
+    queue.tidy(armed.len(), |key| is_live(armed, key));
     drop(state);
-    unwind::dispose(armed);
+    unwind::dispose(taken_back);
 }
 
-/// How many alarms are set, and how many entries the heap holds for them.
+/// How many alarms are set, and how many entries the queue holds for them.
 #[cfg(test)]
 pub(crate) fn pending() -> (usize, usize) {
     let state = lock(&STATE);
-    (state.armed.len(), state.heap.len())
+    (state.armed.len(), state.queue.len())
 }
 
-fn is_live(armed: &Slab<Armed>, entry: &Entry) -> bool {
-    armed
-        .get(entry.slot)
-        .is_some_and(|armed| armed.serial == entry.serial)
+fn is_live(armed: &Slab<Armed>, key: Key) -> bool {
+    let armed = armed.get(key.slot as usize);
+    armed.is_some_and(|armed| armed.serial == key.serial)
 }
 
 /// The keeper's life, which ends when its deputy had to take over.
@@ -224,9 +179,9 @@ fn keep() {
         if !state.keeper.as_ref().is_some_and(Thread::is_current) {
             return;
         }
-        let now = Instant::now();
+        let now = Tick::now();
         match state.next() {
-            Some(at) if at <= now => {
+            at if at <= now => {
                 let alarm = state.take_first();
                 state.ringing = Some(now);
                 state.has_rung = true;
@@ -240,7 +195,7 @@ fn keep() {
             next => {
                 state.ringing = None;
                 if let Some(keeper) = &mut state.keeper {
-                    keeper.sleep = next.map_or(Sleep::Forever, Sleep::Until);
+                    keeper.sleep = Sleep::Until(next);
                 }
                 drop(state);
                 parking::park_until(next);
@@ -253,9 +208,9 @@ fn keep() {
 fn deputize() {
     loop {
         let mut state = lock(&STATE);
-        let now = Instant::now();
-        let stuck_at = state.ringing.and_then(|since| since.checked_add(STUCK));
-        if stuck_at.is_some_and(|at| at <= now) && state.next().is_some() {
+        let now = Tick::now();
+        let is_stuck = state.ringing.is_some_and(|since| since.plus(STUCK) <= now);
+        if is_stuck && !state.next().is_never() {
             state.keeper = state.deputy.take();
             state.ringing = None;
             drop(state);
@@ -263,12 +218,12 @@ fn deputize() {
         }
         let is_busy = std::mem::take(&mut state.has_rung) || state.ringing.is_some();
         let look_again = if is_busy {
-            now.checked_add(STUCK)
+            now.plus(STUCK)
         } else {
-            None
+            Tick::NEVER
         };
         if let Some(deputy) = &mut state.deputy {
-            deputy.sleep = look_again.map_or(Sleep::Forever, Sleep::Until);
+            deputy.sleep = Sleep::Until(look_again);
         }
         drop(state);
         parking::park_until(look_again);
@@ -276,29 +231,31 @@ fn deputize() {
 }
 
 impl State {
-    /// The time of the first alarm. Dead entries before it are thrown out.
-    fn next(&mut self) -> Option<Instant> {
-        while let Some(Reverse(entry)) = self.heap.peek() {
-            if is_live(&self.armed, entry) {
-                return Some(entry.at);
-            }
-            self.heap.pop();
-        }
-        None
+    fn first(&mut self) -> Option<Entry> {
+        let armed = &self.armed;
+        self.queue.first(|key| is_live(armed, key))
+    }
+
+    /// The time of the first alarm.
+    fn next(&mut self) -> Tick {
+        self.first().map_or(Tick::NEVER, |first| first.at)
     }
 
     fn take_first(&mut self) -> Option<Alarm> {
-        let Reverse(entry) = self.heap.pop()?;
-        Some(self.armed.remove(entry.slot).alarm)
+        let first = self.first()?;
+        self.queue.pop(first);
+        Some(self.armed.remove(first.key.slot as usize).alarm)
     }
 
     /// One alarm rings: a deputy looks after the others meanwhile. Whom to wake for that.
     fn stand_by(&mut self) -> Option<thread::Thread> {
-        self.next()?;
+        if self.next().is_never() {
+            return None;
+        }
         if self.deputy.is_none() {
             self.deputy = start("timeout-deputy", deputize);
         }
-        let soon = Instant::now().checked_add(2 * STUCK)?;
+        let soon = Tick::now().plus(2 * STUCK);
         self.deputy.as_mut()?.look_by(soon)
     }
 }
@@ -321,27 +278,30 @@ mod tests {
 
     #[test]
     fn dead_alarms_are_thrown_out_once_they_are_the_majority() {
-        let far = Instant::now() + Duration::from_secs(3600);
+        let far = Tick::now().plus(Duration::from_secs(3600));
         for _ in 0..10_000 {
             disarm(arm(far, Alarm::Wake(Some(Waker::noop().clone()))).unwrap());
         }
         let (armed, entries) = pending();
-        assert!(entries <= 2 * armed + FEW + 1, "{entries} for {armed}");
+        assert!(
+            entries <= 2 * armed + queue::FEW + 1,
+            "{entries} for {armed}"
+        );
     }
 
     #[test]
     fn an_earlier_alarm_wakes_the_sleeping_thread() {
         let far = arm(
-            Instant::now() + Duration::from_secs(3600),
+            Tick::now().plus(Duration::from_secs(3600)),
             Alarm::Wake(Some(Waker::noop().clone())),
         )
         .unwrap();
-        let at = Instant::now() + Duration::from_millis(5);
+        let at = Tick::now().plus(Duration::from_millis(5));
         let soon = arm(at, Alarm::Wake(Some(parking::waker()))).unwrap();
         while rearm(soon, &parking::waker()) {
-            parking::park_until(None);
+            parking::park_until(Tick::NEVER);
         }
-        assert!(Instant::now() >= at);
+        assert!(Tick::now() >= at);
         disarm(far);
     }
 }

@@ -1,0 +1,170 @@
+//! [`Queue`]: alarms in the order of their times.
+//!
+//! Limits are mostly a few constants, and alarms of one length are set in the order in which they ring. So an alarm goes to the end of
+//! a run, the fullest one that it does not spoil the order of; soon each length has a run of its own, arming is a push, and the first alarm of all is
+//! at the front of some run. What fits no run goes to a heap. An alarm that is taken back leaves its entry behind, dead; dead entries
+//! are thrown out at the ends of the runs, and everywhere once they are the majority.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::tick::Tick;
+
+/// Names an armed alarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(super) slot: u32,
+    pub(super) serial: u32,
+}
+
+/// When an alarm rings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    pub(super) at: Tick,
+    pub(super) key: Key,
+}
+
+/// So many lengths have a run of their own.
+const RUNS: usize = 8;
+
+/// So few dead entries are not worth a clean-up.
+pub(super) const FEW: usize = 64;
+
+pub(super) struct Queue {
+    runs: [VecDeque<Entry>; RUNS],
+    /// How many of them are in use, at most: the ones behind are empty.
+    used: usize,
+    rest: BinaryHeap<Reverse<Entry>>,
+}
+
+impl Queue {
+    pub(super) const fn new() -> Self {
+        Self {
+            runs: [const { VecDeque::new() }; RUNS],
+            used: 0,
+            rest: BinaryHeap::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let runs = &self.runs[..self.used];
+        runs.iter().map(VecDeque::len).sum::<usize>() + self.rest.len()
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        let in_order = |run: &&mut VecDeque<Entry>| run.back().is_none_or(|last| *last <= entry);
+        let runs = self.runs[..self.used].iter_mut().filter(in_order);
+        if let Some(run) = runs.max_by_key(|run| run.back().copied()) {
+            run.push_back(entry);
+        } else if let Some(run) = self.runs.get_mut(self.used) {
+            run.push_back(entry);
+            self.used += 1;
+        } else {
+            self.rest.push(Reverse(entry));
+        }
+    }
+
+    /// The first alarm. Dead entries before it are thrown out.
+    pub(super) fn first(&mut self, is_live: impl Fn(Key) -> bool) -> Option<Entry> {
+        for run in &mut self.runs[..self.used] {
+            while run.front().is_some_and(|first| !is_live(first.key)) {
+                run.pop_front();
+            }
+        }
+        while self
+            .rest
+            .peek()
+            .is_some_and(|Reverse(first)| !is_live(first.key))
+        {
+            self.rest.pop();
+        }
+        self.fronts().min()
+    }
+
+    /// Takes out the first alarm, which `first` has shown.
+    pub(super) fn pop(&mut self, first: Entry) {
+        let mut runs = self.runs[..self.used].iter_mut();
+        if let Some(run) = runs.find(|run| run.front() == Some(&first)) {
+            run.pop_front();
+        } else {
+            self.rest.pop();
+        }
+    }
+
+    fn fronts(&self) -> impl Iterator<Item = Entry> {
+        let rest = self.rest.peek().map(|Reverse(first)| *first);
+        let runs = self.runs[..self.used].iter();
+        runs.filter_map(|run| run.front().copied()).chain(rest)
+    }
+
+    /// An alarm was taken back, and so many live ones are left.
+    pub(super) fn tidy(&mut self, live: usize, is_live: impl Fn(Key) -> bool) {
+        for run in &mut self.runs[..self.used] {
+            while run.back().is_some_and(|last| !is_live(last.key)) {
+                run.pop_back();
+            }
+        }
+        while self.used > 0 && self.runs[self.used - 1].is_empty() {
+            self.used -= 1;
+        }
+        if self.len() > 2 * live + FEW {
+            for run in &mut self.runs {
+                run.retain(|entry| is_live(entry.key));
+                run.shrink_to(2 * run.len() + FEW);
+            }
+            self.rest.retain(|Reverse(entry)| is_live(entry.key));
+            self.rest.shrink_to(2 * self.rest.len() + FEW);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    /// Guards against alarms that come out of order, whatever lengths they were set with, and with whatever was taken back.
+    #[test]
+    fn alarms_come_in_the_order_of_their_times() {
+        let start = Tick::now();
+        let mut queue = Queue::new();
+        let mut live = BTreeSet::new();
+        let mut random = 1_u64;
+        let mut next = |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % below
+        };
+        for serial in 0..4000 {
+            let lengths = if serial < 2000 { 3 } else { 5000 };
+            let length = Duration::from_micros(next(lengths) * 1000);
+            let at = start.plus(Duration::from_micros(serial.into()) + length);
+            let key = Key { slot: 0, serial };
+            queue.push(Entry { at, key });
+            live.insert((at, serial));
+            let taken_back = match next(3) {
+                0 => live.pop_last(),
+                1 => live.iter().nth(live.len() / 2).copied(),
+                _ => None,
+            };
+            if let Some(entry) = taken_back {
+                live.remove(&entry);
+                if serial % 50 == 0 {
+                    let serials: BTreeSet<_> = live.iter().map(|entry| entry.1).collect();
+                    queue.tidy(live.len(), |key| serials.contains(&key.serial));
+                }
+            }
+        }
+        let serials: BTreeSet<_> = live.iter().map(|entry| entry.1).collect();
+        queue.tidy(live.len(), |key| serials.contains(&key.serial));
+        assert!(queue.len() <= 2 * live.len() + FEW);
+        for (at, serial) in live {
+            let first = queue.first(|key| serials.contains(&key.serial)).unwrap();
+            assert_eq!((first.at, first.key.serial), (at, serial));
+            queue.pop(first);
+        }
+        assert!(queue.first(|key| serials.contains(&key.serial)).is_none());
+    }
+}
