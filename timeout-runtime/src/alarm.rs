@@ -5,7 +5,8 @@ use std::fmt;
 use std::future::Future;
 #[cfg(feature = "tokio")]
 use std::pin::Pin;
-use std::task::Context;
+use std::ptr;
+use std::task::{Context, Waker};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
 
@@ -18,10 +19,7 @@ use crate::timer::{self, Alarm, Key};
 pub(crate) enum CallerAlarm {
     #[default]
     Unset,
-    Armed {
-        at: Tick,
-        alarm: Armed,
-    },
+    Armed(Armed),
     #[cfg(feature = "tokio")]
     Virtual {
         at: Tick,
@@ -29,11 +27,52 @@ pub(crate) enum CallerAlarm {
     },
 }
 
-pub(crate) struct Armed(Key);
+/// An alarm of our own timer.
+pub(crate) struct Armed {
+    at: Tick,
+    key: Key,
+    /// Whom it wakes.
+    wakes: Address,
+    /// How many alarms had rung by then.
+    rung: u32,
+    /// How many polls have gone by without a look.
+    polls: u8,
+}
+
+/// After so many polls a caller looks at the clock even if its alarm cannot have rung: the timer's thread may be short of time.
+const POLLS: u8 = 32;
+
+/// Of two wakers that have this in common, either will do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Address(usize, usize);
+
+impl Address {
+    #[inline]
+    fn of(waker: &Waker) -> Self {
+        Self(waker.data().addr(), ptr::from_ref(waker.vtable()).addr())
+    }
+}
+
+impl Armed {
+    /// Whether it wakes the task that is being polled, and has not rung. `false` may be wrong.
+    #[inline]
+    fn is_still(&self, waker: &Waker) -> bool {
+        // An alarm that has not rung keeps its waker, so the address is not another one's by now.
+        self.wakes == Address::of(waker) && self.rung == timer::rung()
+    }
+
+    /// Has it wake `waker` from now on. `false` if it has rung.
+    fn wake(&mut self, waker: &Waker) -> bool {
+        let rung = timer::rung();
+        let is_set = self.is_still(waker) || timer::rearm(self.key, waker);
+        (self.wakes, self.rung) = (Address::of(waker), rung);
+        is_set
+    }
+}
 
 impl Drop for Armed {
     fn drop(&mut self) {
-        timer::disarm(self.0);
+        timer::disarm(self.key);
     }
 }
 
@@ -43,10 +82,22 @@ impl CallerAlarm {
         !matches!(self, Self::Unset)
     }
 
+    /// Whether the task need not look at the clock: its alarm is set, and has not rung.
+    #[inline]
+    pub(crate) fn watches(&mut self, context: &Context<'_>) -> bool {
+        match self {
+            Self::Armed(alarm) => {
+                alarm.polls = (alarm.polls + 1) % POLLS;
+                alarm.polls != 0 && alarm.is_still(context.waker())
+            }
+            _ => false,
+        }
+    }
+
     /// Has the task woken at `until` by `clock`; an alarm set before is replaced.
     pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
         let is_set = match self {
-            Self::Armed { at, alarm } if *at == until => timer::rearm(alarm.0, context.waker()),
+            Self::Armed(alarm) if alarm.at == until => alarm.wake(context.waker()),
             #[cfg(feature = "tokio")]
             Self::Virtual { at, sleep } if *at == until => {
                 sleep.as_mut().poll(context).is_pending()
@@ -75,11 +126,17 @@ impl CallerAlarm {
         }
         #[cfg(not(feature = "tokio"))]
         let _ = clock;
-        let waker = context.waker().clone();
-        match timer::arm(at, Alarm::Wake(Some(waker))) {
+        let waker = context.waker();
+        let (address, rung) = (Address::of(waker), timer::rung());
+        match timer::arm(at, Alarm::Wake(Some(waker.clone()))) {
             Some(key) => {
-                let alarm = Armed(key);
-                *self = Self::Armed { at, alarm };
+                *self = Self::Armed(Armed {
+                    at,
+                    key,
+                    wakes: address,
+                    rung,
+                    polls: 0,
+                });
                 true
             }
             None => false,

@@ -98,8 +98,8 @@ pub(crate) fn on_multi_thread(options: &Options) -> Vec<Finding> {
     let of_tokio = group.lane(|| in_task(blocks(25, 400, |x| timeout(FAR, ready(x)))));
     group.ratio("A1b", Figure::Median, ours, of_tokio);
 
-    let ours = group.lane(|| in_task(blocks(25, 200, annotated::pending_once)));
-    let of_tokio = group.lane(|| in_task(blocks(25, 200, |x| timeout(FAR, pending_once(x)))));
+    let ours = group.lane(|| in_task(blocks(25, 4000, annotated::pending_once)));
+    let of_tokio = group.lane(|| in_task(blocks(25, 4000, |x| timeout(FAR, pending_once(x)))));
     group.ratio("A3", Figure::Median, ours, of_tokio);
     group.run(ROUNDS)
 }

@@ -276,6 +276,9 @@ impl InlineCall {
     /// The operation is pending: looks at the clock and the token, with the task registered first.
     fn next(&mut self, context: &mut Context<'_>) -> Next {
         if let Frame::Plain(call) = &mut self.frame {
+            if self.alarm.watches(context) {
+                return Next::Wait;
+            }
             if !self.alarm.is_set() && Clock::EXECUTOR.is_virtual() {
                 // Its token settles whose time it goes by.
                 self.frame.token();

@@ -12,6 +12,7 @@
 
 mod queue;
 
+use std::sync::atomic::{self, AtomicU32};
 use std::sync::{Mutex, Weak};
 use std::task::Waker;
 use std::thread;
@@ -95,6 +96,15 @@ static STATE: Mutex<State> = Mutex::new(State {
     has_rung: false,
     deputy: None,
 });
+
+/// How many alarms have rung, roughly: it wraps around.
+static RUNG: AtomicU32 = AtomicU32::new(0);
+
+/// As long as this stays the same, no alarm has rung.
+#[inline]
+pub(crate) fn rung() -> u32 {
+    RUNG.load(atomic::Ordering::Acquire)
+}
 
 /// An alarm that rings for so long holds the keeper up; and so often the deputy looks.
 const STUCK: Duration = Duration::from_millis(10);
@@ -183,6 +193,8 @@ fn keep() {
         match state.next() {
             at if at <= now => {
                 let alarm = state.take_first();
+                // Whoever is woken by it sees this.
+                RUNG.fetch_add(1, atomic::Ordering::Release);
                 state.ringing = Some(now);
                 state.has_rung = true;
                 let wake = state.stand_by();
