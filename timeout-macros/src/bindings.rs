@@ -8,6 +8,7 @@ use syn::{Pat, ReceiverKind, Type};
 use crate::params::{Kind, Param};
 use crate::plan::Plan;
 use crate::token;
+use crate::types;
 
 /// All arguments in order, and then the token:
 ///
@@ -97,7 +98,13 @@ impl Bindings<'_> {
             return ident.to_token_stream();
         }
         let value = relocated(ident.to_token_stream(), ty.span());
-        quote_spanned!(self.here.located_at(ty.span())=> __timeout_p::owned(#value))
+        let here = self.here.located_at(ty.span());
+        // What a type parameter lacks, the compiler knows best how to add.
+        if types::is_generic(ty, &self.plan.item.sig.generics) {
+            quote_spanned!(here=> __timeout_p::sent(#value))
+        } else {
+            quote_spanned!(here=> __timeout_p::owned(#value))
+        }
     }
 
     /// The token under each name that the body uses. Where callers hand one in, what they hand in decides whether the

@@ -193,7 +193,7 @@ impl<'a> Expansion<'a> {
         );
         options.extend(plan.fallback.as_ref().map(|fallback| {
             let function = &fallback.value;
-            (fallback.place, quote_spanned!(here=> let __fallback = __timeout_p::fallback::<#answer, _>(#function);))
+            (fallback.place, quote_spanned!(here=> let __fallback = __timeout_p::fallback(__timeout_p::never_run::<#answer>, #function);))
         }));
         options.sort_by_key(|(place, _)| *place);
         let options = options.into_iter().map(|(_, option)| option);

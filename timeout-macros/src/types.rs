@@ -5,7 +5,8 @@ use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    BoundLifetimes, Expr, GenericParam, Lifetime, ParenthesizedGenericArguments, TraitBound,
+    BoundLifetimes, Expr, GenericParam, Generics, Lifetime, ParenthesizedGenericArguments,
+    TraitBound,
 };
 use syn::{Token, Type, TypeFnPtr, TypeInfer, TypeReference};
 
@@ -144,6 +145,17 @@ fn shown(ty: &Type) -> String {
     ]
     .iter()
     .fold(printed, |text, (spaced, tight)| text.replace(spaced, tight))
+}
+
+/// Whether `ty` is one of the type parameters in `generics`, or one without a name.
+pub(crate) fn is_generic(ty: &Type, generics: &Generics) -> bool {
+    match visible(ty) {
+        Type::ImplTrait(_) => true,
+        Type::Path(path) => generics
+            .type_params()
+            .any(|param| path.path.is_ident(&param.ident)),
+        _ => false,
+    }
 }
 
 /// `ty` as it can be written inside the body, where `impl Trait` is `_`.

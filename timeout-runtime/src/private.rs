@@ -8,7 +8,7 @@ use std::pin::Pin;
 use crate::call::inline::{self, Run};
 use crate::call::made::{self, MadeCall};
 use crate::call::remote::RemoteCall;
-use crate::call::rim::{Finish, Or};
+use crate::call::rim::{Finish, Or, OrElse};
 use crate::call::sides::Classify;
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
@@ -60,7 +60,7 @@ impl Ask {
 /// What a shared deadline can be.
 #[diagnostic::on_unimplemented(
     message = "`deadline` takes a deadline, and `{Self}` is none",
-    label = "this must be a `Deadline`, an `Instant`, or what converts into a `Deadline`"
+    label = "this must be a `Deadline` or an `Instant`; for a duration, write `limit = ..`"
 )]
 pub trait Until: Into<Deadline> {}
 
@@ -185,8 +185,7 @@ impl ByReference {
 /// What may travel to another thread with its operation.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go to another thread with the operation",
-    label = "this argument must be `Send`; take a type that is (a generic or `dyn` type with `Send` among its bounds, `Arc` for `Rc`), or \
-             set `run = \"inline\"`"
+    label = "this argument must be `Send`: take `Arc` for `Rc`, add `+ Send` to a `dyn` type, or set `run = \"inline\"`"
 )]
 pub trait Owned: Send {}
 
@@ -195,6 +194,11 @@ impl<T: Send> Owned for T {}
 
 /// An argument that goes along.
 pub fn owned<T: Owned>(value: T) -> T {
+    value
+}
+
+/// An argument of a generic type that goes along.
+pub fn sent<T: Send>(value: T) -> T {
     value
 }
 
@@ -207,9 +211,23 @@ pub fn never_run<R>() -> R {
     unreachable!("generated code has called what it promises not to")
 }
 
-/// Gives a `fallback` its expected type.
-pub fn fallback<R, B: FnOnce(TimeoutError) -> R>(function: B) -> B {
-    function
+/// What gives the return value when there is no answer.
+#[diagnostic::on_unimplemented(
+    message = "`fallback` takes a function of `TimeoutError` that returns `{R}`, and `{Self}` is none",
+    label = "this must be a function, as in `|_| ..`"
+)]
+pub trait Fallback<R>: FnOnce(TimeoutError) -> R {}
+
+#[diagnostic::do_not_recommend]
+impl<R, B: FnOnce(TimeoutError) -> R> Fallback<R> for B {}
+
+/// Gives a `fallback` its expected type. That it is a function of `TimeoutError` is asked here and nowhere else, so that a wrong one is one
+/// error.
+pub fn fallback<R, B: Fallback<R>>(_never_run: fn() -> R, function: B) -> OrElse<R, B> {
+    OrElse {
+        function,
+        call: |function, error| function(error),
+    }
 }
 
 /// A returned value of any type, with `fallback`.
@@ -247,11 +265,11 @@ impl Plain {
 /// A function that makes the return value of an error.
 type Convert<R> = fn(TimeoutError) -> R;
 
-type Inline<'a, R, Fut, B> = Run<'a, R, Fut, Or<B>>;
-type Made<R, Fut, B> = MadeCall<R, Fut, Or<B>>;
+type Inline<'a, R, Fut, B> = Run<'a, R, Fut, B>;
+type Made<R, Fut, B> = MadeCall<R, Fut, B>;
 #[cfg(feature = "tokio")]
-type Task<R, A, F, Fut, B> = RemoteCall<R, Spawn<R, A, F, Fut>, Or<B>>;
-type OnWorkerThread<R, A, F, Fut, B> = RemoteCall<R, OnWorker<R, A, F, Fut>, Or<B>>;
+type Task<R, A, F, Fut, B> = RemoteCall<R, Spawn<R, A, F, Fut>, B>;
+type OnWorkerThread<R, A, F, Fut, B> = RemoteCall<R, OnWorker<R, A, F, Fut>, B>;
 
 /// Sync, on a worker.
 pub fn sync_worker<R, A, F>(ask: Ask, op: F) -> R
@@ -260,7 +278,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
 {
-    sync_worker_or(ask, R::from_timeout, op, R::ending)
+    sync_worker_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
 }
 
 /// Sync, on a worker, with `fallback`.
@@ -269,9 +287,9 @@ where
     R: Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
-    B: FnOnce(TimeoutError) -> R,
+    B: Finish<R, Output = R>,
 {
-    Or(fallback).finish(worker::sync_worker(ask, classify, op))
+    fallback.finish(worker::sync_worker(ask, classify, op))
 }
 
 /// Sync, on the caller's thread.
@@ -281,7 +299,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    sync_inline_or(ask, R::from_timeout, op, R::ending)
+    sync_inline_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
 }
 
 /// Sync, on the caller's thread, with `fallback`.
@@ -289,9 +307,9 @@ pub fn sync_inline_or<R, A, F, B>(ask: Ask, fallback: B, op: F, classify: Classi
 where
     A: TokenParam,
     F: FnOnce(A) -> R,
-    B: FnOnce(TimeoutError) -> R,
+    B: Finish<R, Output = R>,
 {
-    Or(fallback).finish(inline::sync_inline(ask, classify, op))
+    fallback.finish(inline::sync_inline(ask, classify, op))
 }
 
 /// Async, polled in place: the call's own entry, beside the operation.
@@ -301,7 +319,7 @@ impl InlineCall {
     pub fn until_verdict<'a, R, Fut>(
         &'a mut self,
         op: Pin<&'a mut Fut>,
-    ) -> Inline<'a, R, Fut, Convert<R>>
+    ) -> Inline<'a, R, Fut, Or<Convert<R>>>
     where
         R: FromTimeout,
         Fut: Future<Output = R>,
@@ -319,21 +337,21 @@ impl InlineCall {
     ) -> Inline<'a, R, Fut, B>
     where
         Fut: Future<Output = R>,
-        B: FnOnce(TimeoutError) -> R,
+        B: Finish<R, Output = R>,
     {
-        self.run(op, classify, Or(fallback))
+        self.run(op, classify, fallback)
     }
 }
 
 /// A function that returns a future: made now, polled in place. That it is a future of `R` is asked by what callers are given, and
 /// not here too, so that a mismatch is one error.
-pub fn made_inline<R, A, F, Fut>(ask: Ask, op: F) -> Made<R, Fut, Convert<R>>
+pub fn made_inline<R, A, F, Fut>(ask: Ask, op: F) -> Made<R, Fut, Or<Convert<R>>>
 where
     R: FromTimeout,
     A: TokenParam,
     F: FnOnce(A) -> Fut,
 {
-    made_inline_or(ask, R::from_timeout, op, R::ending)
+    made_inline_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
 }
 
 /// A function that returns a future: made now, polled in place, with `fallback`.
@@ -346,21 +364,21 @@ pub fn made_inline_or<R, A, F, Fut, B>(
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
-    B: FnOnce(TimeoutError) -> R,
+    B: Finish<R, Output = R>,
 {
-    made::made(ask, classify, op, Or(fallback))
+    made::made(ask, classify, op, fallback)
 }
 
 /// Async, as a task.
 #[cfg(feature = "tokio")]
-pub fn async_task<R, A, F, Fut>(ask: Ask, op: F) -> Task<R, A, F, Fut, Convert<R>>
+pub fn async_task<R, A, F, Fut>(ask: Ask, op: F) -> Task<R, A, F, Fut, Or<Convert<R>>>
 where
     R: FromTimeout + Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
 {
-    async_task_or(ask, R::from_timeout, op, R::ending)
+    async_task_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
 }
 
 /// Async, as a task, with `fallback`.
@@ -376,9 +394,9 @@ where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
-    B: FnOnce(TimeoutError) -> R,
+    B: Finish<R, Output = R>,
 {
-    task::async_task(ask, classify, op, Or(fallback))
+    task::async_task(ask, classify, op, fallback)
 }
 
 /// Met by no type: it says what is missing.
@@ -414,21 +432,21 @@ where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
     Fut: Future<Output = R>,
-    B: FnOnce(TimeoutError) -> R,
+    B: Finish<R, Output = R>,
 {
     drop(op);
     std::future::pending()
 }
 
 /// Async, on a worker.
-pub fn async_worker<R, A, F, Fut>(ask: Ask, op: F) -> OnWorkerThread<R, A, F, Fut, Convert<R>>
+pub fn async_worker<R, A, F, Fut>(ask: Ask, op: F) -> OnWorkerThread<R, A, F, Fut, Or<Convert<R>>>
 where
     R: FromTimeout + Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
 {
-    async_worker_or(ask, R::from_timeout, op, R::ending)
+    async_worker_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
 }
 
 /// Async, on a worker, with `fallback`.
@@ -443,7 +461,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
-    B: FnOnce(TimeoutError) -> R,
+    B: Finish<R, Output = R>,
 {
-    worker::async_worker(ask, classify, op, Or(fallback))
+    worker::async_worker(ask, classify, op, fallback)
 }

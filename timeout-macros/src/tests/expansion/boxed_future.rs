@@ -25,7 +25,7 @@ where
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(50);
-    let __fallback = __timeout_p::fallback::<usize, _>(|_| 0);
+    let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0);
     __timeout_p::Box::pin(
         __timeout_p::made_inline_or::<
             usize,

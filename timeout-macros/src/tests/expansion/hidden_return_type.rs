@@ -17,7 +17,7 @@ fn c(from: impl Into<String>) -> Result<impl Iterator<Item = u8> + use<>, Timeou
         __ask,
         move |(): ()| -> Result<_, TimeoutError> {
             #[allow(clippy::pedantic, clippy::restriction)]
-            let from = __timeout_p::owned(from);
+            let from = __timeout_p::sent(from);
             ({ Ok(from.into().into_bytes().into_iter()) })
         },
     )

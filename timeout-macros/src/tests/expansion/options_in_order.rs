@@ -15,7 +15,10 @@ pub(crate) async fn load(&self) -> Config {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(NAME);
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.max_abandoned(self.max());
-    let __fallback = __timeout_p::fallback::<Config, _>(self.fallback());
+    let __fallback = __timeout_p::fallback(
+        __timeout_p::never_run::<Config>,
+        self.fallback(),
+    );
     let __ask = __ask.grace(self.grace());
     let __ask = __ask.limit(self.config.lock().limit);
     let mut __call = __timeout_p::InlineCall::new(__ask);
