@@ -4,8 +4,6 @@
 
 #[path = "../argument_shapes.rs"]
 mod argument_shapes;
-#[path = "../function_shapes.rs"]
-mod function_shapes;
 #[path = "../functions_from_macros.rs"]
 mod functions_from_macros;
 #[path = "../lifetimes_stay.rs"]
