@@ -1,90 +1,9 @@
 //! A function of any shape does with the attribute what it does without: the same value, and the same drops in the same order. And
 //! where it hangs, it times out.
 
+#[macro_use]
 mod shapes;
 mod support;
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
-use std::thread;
-
-use shapes::{Hangs, Log, Shape, families};
-use support::{EVERY_WAY, Way, eventually};
-use timeout_runtime::{Event, EventKind, add_listener};
-
-impl Shape {
-    fn check(&self) {
-        self.check_when(Hangs::Not);
-        self.check_when(Hangs::UntilTold);
-        if self.way == Way::AsyncInline {
-            self.check_when(Hangs::Forever);
-        }
-    }
-
-    fn check_when(&self, hangs: Hangs) {
-        let call = format!("{} as {:?}, hangs: {hangs:?}", self.path, self.way);
-        let (expected, log) = (Log::default(), Log::default());
-        let value = (self.plain)(hangs, &expected);
-        assert_eq!(value.is_none(), hangs != Hangs::Not, "{call}");
-        assert_ne!(expected.names(), [""; 0], "{call}: nothing to be dropped");
-
-        let (verdict, limited) = self.listen(|| (self.limited)(hangs, &log));
-        assert_eq!(limited, value, "{call}");
-        let kind = if hangs == Hangs::Not {
-            EventKind::Succeeded
-        } else {
-            EventKind::TimedOut
-        };
-        let verdict = verdict.unwrap_or_else(|| panic!("{call}: there was no verdict"));
-        assert_eq!(verdict.kind, kind, "{call}");
-        let on_a_worker = matches!(self.way, Way::SyncWorker | Way::AsyncWorker);
-        assert_eq!(verdict.worker.is_some(), on_a_worker, "{call}");
-
-        if hangs != Hangs::Not && self.way.abandons() {
-            eventually("an abandoned operation drops what it has", || {
-                log.names().len() >= expected.names().len()
-            });
-        }
-        assert_eq!(log.names(), expected.names(), "{call}");
-    }
-
-    /// Runs `call` and returns the verdict on it, and not on the calls of the same shape inside it, which begin later.
-    fn listen(&self, call: impl FnOnce() -> Option<u32>) -> (Option<Event<'static>>, Option<u32>) {
-        let (verdicts, path) = (Arc::<Mutex<Vec<Event<'static>>>>::default(), self.path);
-        let sink = Arc::clone(&verdicts);
-        let listener = add_listener(move |event| {
-            let inside = event.name.strip_prefix(path);
-            if inside.is_some_and(|name| name.starts_with("::")) && event.kind.is_verdict() {
-                sink.lock().unwrap().push(event.clone().into_owned());
-            }
-        });
-        let value = call();
-        drop(listener);
-        let verdicts = verdicts.lock().unwrap();
-        let first = verdicts.iter().min_by_key(|event| event.call);
-        (first.cloned(), value)
-    }
-}
-
-/// Those that hang mostly wait, so some are checked at once.
-#[test]
-fn a_function_of_any_shape_stays_what_it_is() {
-    let shapes: Vec<&Shape> = families().collect();
-    for some in shapes.chunks(32) {
-        thread::scope(|scope| {
-            for shape in some {
-                scope.spawn(|| shape.check());
-            }
-        });
-    }
-}
-
-#[test]
-fn there_are_many_shapes_and_each_way_to_run_has_its_share() {
-    let names: BTreeSet<_> = families().map(|shape| shape.name).collect();
-    assert!(names.len() >= 100, "{} shapes", names.len());
-    for way in EVERY_WAY {
-        let shapes = families().filter(|shape| shape.way == way).count();
-        assert!(shapes >= 20, "{shapes} shapes run as {way:?}");
-    }
-}
+#[path = "shapes/edition_2024.rs"]
+mod edition;

@@ -202,7 +202,8 @@ shapes! { ($on:meta, $run:literal)
 
     a_borrow_async [async_inline] |hangs, log| async {
         let all = [log.note("a"), log.note("bb")];
-        Some(shown(hangs, &all, log.note("c")).await?.to_string().parse::<u32>().unwrap())
+        let shown = shown(hangs, &all, log.note("c")).await?.to_string();
+        Some(shown.parse::<u32>().unwrap())
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         async fn shown(hangs: Hangs, all: &[Noted], _c: Noted) -> Option<Box<dyn std::fmt::Display + '_>> {

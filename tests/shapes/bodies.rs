@@ -154,23 +154,6 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    let_chains [worker inline] |hangs, log| chained(hangs, Some(log.note("a")), Some(log.note("bb"))) => {
-        #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn chained(hangs: Hangs, a: Option<Noted>, b: Option<Noted>) -> Answer {
-            pass(hangs)?;
-            if let Some(a) = a
-                && let Some(ref b) = b
-                && a.value() < b.value()
-            {
-                Ok(b.value())
-            } else if let Some(b) = b {
-                Ok(b.value())
-            } else {
-                Ok(0)
-            }
-        }
-    }
-
     matches [worker inline] |hangs, log| matched(hangs, Some(log.note("a")), (3, log.note("b"))) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn matched(hangs: Hangs, a: Option<Noted>, b: (u32, Noted)) -> Answer {
@@ -301,8 +284,8 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn borrows(hangs: Hangs, lock: Mutex<Noted>, map: HashMap<&'static str, Noted>) -> Answer {
             pass(hangs)?;
-            let local = Mutex::new(lock.lock().unwrap().1.note("local"));
-            Ok(lock.lock().unwrap().value() + map.get(&*String::from("key")).unwrap().value() + local.lock().unwrap().value())
+            let _local = lock.lock().unwrap().1.note("local");
+            Ok(lock.lock().unwrap().value() + map.get(&*String::from("key")).unwrap().value())
         }
     }
 
@@ -312,8 +295,8 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         async fn borrows(hangs: Hangs, lock: Mutex<Noted>, b: Noted) -> Answer {
             pass_async(hangs).await?;
-            let local = Mutex::new(b.1.note("local"));
-            Ok(lock.lock().unwrap().value() + local.lock().unwrap().value() + b.1.note("of the tail").value())
+            let _local = b.1.note("local");
+            Ok(lock.lock().unwrap().value() + b.1.note("of the tail").value())
         }
     }
 
@@ -397,7 +380,7 @@ shapes! { ($on:meta, $run:literal)
                 let _inner = a.1.note("inner");
                 pass_async(hangs).await?;
                 for row in 0.. {
-                    if row == 5 && let Err(b) = &b {
+                    if let (5, Err(b)) = (row, &b) {
                         break 'rows row + b.value();
                     }
                 }

@@ -91,7 +91,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn shared(&self, hangs: Hangs, a: Noted) -> impl Future<Output = Answer> {
+            fn shared(&self, hangs: Hangs, a: Noted) -> impl Future<Output = Answer> + use<'_> {
                 async move {
                     pass_async(hangs).await?;
                     Ok(self.0.value() + a.value())

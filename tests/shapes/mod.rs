@@ -1,5 +1,7 @@
 //! The corpus: functions of every shape, each with one call of it.
 
+mod check;
+
 use std::future::{Future, pending};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -42,14 +44,14 @@ impl Log {
         self.0.lock().unwrap().clone()
     }
 
-    fn note(&self, name: &'static str) -> Noted {
+    pub(crate) fn note(&self, name: &'static str) -> Noted {
         Noted(name, self.clone())
     }
 }
 
 /// A value whose drop is noted.
 #[derive(Debug)]
-struct Noted(&'static str, Log);
+pub(crate) struct Noted(&'static str, pub(crate) Log);
 
 impl Drop for Noted {
     fn drop(&mut self) {
@@ -58,7 +60,7 @@ impl Drop for Noted {
 }
 
 impl Noted {
-    fn value(&self) -> u32 {
+    pub(crate) fn value(&self) -> u32 {
         len(self.0)
     }
 }
@@ -86,13 +88,13 @@ fn request(log: &Log) -> Request {
     }
 }
 
-type Answer = Result<u32, TimeoutError>;
+pub(crate) type Answer = Result<u32, TimeoutError>;
 
 /// What a function without a `Result` gives when it does not come to its end.
 const MISSED: u32 = u32::MAX;
 
 /// What functions return, as one type.
-trait Value {
+pub(crate) trait Value {
     fn number(self) -> Option<u32>;
 }
 
@@ -132,7 +134,7 @@ impl Value for &str {
     }
 }
 
-fn limit(hangs: Hangs) -> u64 {
+pub(crate) fn limit(hangs: Hangs) -> u64 {
     match hangs {
         Hangs::Not => u64::try_from(SOON.as_millis()).unwrap(),
         Hangs::UntilTold | Hangs::Forever => SHORT,
@@ -140,7 +142,7 @@ fn limit(hangs: Hangs) -> u64 {
 }
 
 /// Waits for the token if it is to hang. Outside a call it fails at once, as the other does in the end.
-fn pass(hangs: Hangs) -> Result<(), TimeoutError> {
+pub(crate) fn pass(hangs: Hangs) -> Result<(), TimeoutError> {
     if hangs == Hangs::Not {
         return Ok(());
     }
@@ -152,7 +154,7 @@ fn pass(hangs: Hangs) -> Result<(), TimeoutError> {
 }
 
 /// Gives way once, or waits.
-async fn pass_async(hangs: Hangs) -> Result<(), TimeoutError> {
+pub(crate) async fn pass_async(hangs: Hangs) -> Result<(), TimeoutError> {
     match hangs {
         Hangs::Not => tokio::task::yield_now().await,
         Hangs::UntilTold => CancelToken::current().cancelled().await,
@@ -162,7 +164,7 @@ async fn pass_async(hangs: Hangs) -> Result<(), TimeoutError> {
 }
 
 /// Polls a call that nothing limits: to its end, or, if it hangs, for a while.
-fn poll_plain<T>(hangs: Hangs, call: impl Future<Output = Option<T>>) -> Option<T> {
+pub(crate) fn poll_plain<T>(hangs: Hangs, call: impl Future<Output = Option<T>>) -> Option<T> {
     if hangs == Hangs::Not {
         return block_on(call);
     }
@@ -175,7 +177,7 @@ fn poll_plain<T>(hangs: Hangs, call: impl Future<Output = Option<T>>) -> Option<
 }
 
 /// Polls a call that has a limit to its end; panics if that takes too long.
-fn poll_limited<T>(call: impl Future<Output = Option<T>>) -> Option<T> {
+pub(crate) fn poll_limited<T>(call: impl Future<Output = Option<T>>) -> Option<T> {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(runtime);
     let _inside = RUNTIME.enter();
     block_on(tokio::time::timeout(2 * SOON, call)).expect("the call never ended")
@@ -252,13 +254,13 @@ macro_rules! shapes {
     };
 }
 
-/// The families, none of which can be left out of the table.
+/// The families, none of which can be left out of the table. What one edition alone can compile, the crate brings itself.
 macro_rules! families {
     ($($family:ident)*) => {
         $(mod $family;)*
 
         pub(crate) fn families() -> impl Iterator<Item = &'static Shape> {
-            [$($family::SHAPES),*].into_iter().flatten()
+            [$($family::SHAPES,)* crate::edition::SHAPES].into_iter().flatten()
         }
     };
 }
