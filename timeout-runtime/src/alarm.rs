@@ -90,7 +90,9 @@ impl CallerAlarm {
                 alarm.polls = (alarm.polls + 1) % POLLS;
                 alarm.polls != 0 && alarm.is_still(context.waker())
             }
-            _ => false,
+            Self::Unset => false,
+            #[cfg(feature = "tokio")]
+            Self::Virtual { .. } => false,
         }
     }
 

@@ -282,7 +282,12 @@ where
 }
 
 /// Sync, on a worker, with `fallback`.
-pub fn sync_worker_or<R, A, F, B>(ask: Ask, fallback: B, op: F, classify: Classify<R>) -> R
+pub fn sync_worker_or<R, A, F, B>(
+    ask: Ask,
+    fallback: B,
+    op: F,
+    classify: impl Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+) -> R
 where
     R: Send + 'static,
     A: TokenParam,

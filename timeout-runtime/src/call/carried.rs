@@ -3,9 +3,10 @@
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
-use crate::{frame, unwind};
+use crate::frame;
+use crate::unwind::{self, Payload};
 
-use super::sides::Ended;
+use super::sides::Found;
 
 /// Taken at the call, for the length of the operation only.
 pub(crate) struct Carried {
@@ -23,26 +24,25 @@ impl Carried {
         }
     }
 
-    /// What a task of the same runtime needs of it.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn into_muted(self) -> Vec<u64> {
-        self.muted
-    }
-
-    /// Runs the operation as the caller's thread would, inside its runtime, and then `after` with what it ended with, outside. Either
+    /// Runs the operation as the caller's thread would, inside its runtime, and then `after` with its panic, if it had one, outside. Either
     /// works for the caller's listeners.
-    pub(crate) fn within<T>(self, op: impl FnOnce() -> T, after: impl FnOnce(Ended<T>)) {
+    pub(crate) fn within<'a>(
+        self,
+        mut found: Found<'a>,
+        op: impl FnOnce(&mut Found<'a>),
+        after: impl FnOnce(Option<Payload>, Found<'a>),
+    ) {
         frame::mute(&self.muted, || {
             // An operation can make leaving the runtime panic, by what it does with guards of its own: that is its panic.
             let ended = unwind::catch(|| {
                 #[cfg(feature = "tokio")]
                 let _inside = self.runtime.as_ref().map(Handle::enter);
-                op()
+                op(&mut found);
             });
             // By then the runtime may be shut down.
             #[cfg(feature = "tokio")]
             drop(self.runtime);
-            after(ended);
+            after(ended.err(), found);
         });
     }
 }

@@ -14,13 +14,13 @@ use crate::frame::{self, Frame};
 use crate::terms::Terms;
 use crate::token::CancelToken;
 use crate::token::node::{Node, Watch};
-use crate::unwind;
+use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
 use super::open::{Opening, open};
 use super::rim::Finish;
-use super::sides::{Classify, Ended, Look, Sides, State, Wait};
+use super::sides::{Classify, Found, Look, Sides, State, Wait};
 
 /// The frame of a call that has something to hear, if it starts.
 #[cold]
@@ -38,7 +38,7 @@ impl Frame {
         let (terms, token) = match self {
             Self::Outside => (&Terms::None, None),
             Self::Plain(call) => (&Terms::Plain(call.terms().clone()), None),
-            Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
+            Self::Token(CancelToken(token)) => (token.terms(), Some(&***token)),
         };
         look(Sides {
             terms,
@@ -50,7 +50,7 @@ impl Frame {
 
     /// Runs a piece of the operation inside its call. `Err` is its panic.
     #[inline]
-    fn inside<T>(&mut self, piece: impl FnOnce() -> T) -> Ended<T> {
+    fn inside<T>(&mut self, piece: impl FnOnce() -> T) -> Result<T, Payload> {
         let _inside = frame::enter(self);
         unwind::catch(piece)
     }
@@ -61,20 +61,26 @@ impl Frame {
         matches!(self, Self::Plain(call) if call.passes())
     }
 
-    /// The operation has ended where its caller is: the verdict. A panic goes on.
+    /// The operation has ended where its caller is, with a value or by `panic`: the verdict. A panic goes on.
     #[cold]
-    fn judge<R>(&mut self, classify: Classify<R>, ended: Ended<R>) -> Result<R, TimeoutError> {
-        let ended = self.sides(|sides| {
-            let (ended, report) = sides.assess(ended, classify);
+    fn judge(&mut self, value: &mut dyn Value, panic: Option<Payload>) -> Result<(), TimeoutError> {
+        let panic = self.sides(|sides| {
+            let mut found = Found::nothing(sides.terms);
+            let panic = panic.or_else(|| unwind::catch(|| value.assess(&mut found)).err());
+            let report = sides.report(panic.as_ref(), found);
             if sides.stands(&report) && sides.answer() {
                 sides.answered(report);
-                return Ok(ended);
+                return Ok(panic);
             }
-            unwind::dispose(ended);
+            value.clear();
+            unwind::dispose(panic);
             sides.stop(report);
             Err(sides.unanswered(sides.leave(), false))
         })?;
-        Ok(ended.unwrap_or_else(|payload| resume_unwind(payload)))
+        match panic {
+            Some(panic) => resume_unwind(panic),
+            None => Ok(()),
+        }
     }
 
     /// The operation was dropped where its caller is, since the wait for it is over: the verdict.
@@ -100,7 +106,59 @@ where
     let param = A::of(|| frame.token().cloned().unwrap_or_default());
     match frame.inside(|| op(param)) {
         Ok(value) if frame.passes() => Ok(value),
-        ended => frame.judge(classify, ended),
+        ended => Given::of(ended, classify).judged(&mut frame),
+    }
+}
+
+/// What an operation has given where its caller is, whatever its type.
+trait Value {
+    /// Notes that the operation has ended with it, and what it means.
+    fn assess(&self, found: &mut Found<'_>);
+
+    /// Drops the value.
+    fn clear(&mut self);
+}
+
+struct Given<R> {
+    value: Option<R>,
+    panic: Option<Payload>,
+    classify: Classify<R>,
+}
+
+impl<R> Value for Given<R> {
+    fn assess(&self, found: &mut Found<'_>) {
+        if let Some(value) = &self.value {
+            found.value(value, self.classify);
+        }
+    }
+
+    fn clear(&mut self) {
+        unwind::dispose(self.value.take());
+    }
+}
+
+impl<R> Given<R> {
+    #[cold]
+    fn of(ended: Result<R, Payload>, classify: Classify<R>) -> Self {
+        let (value, panic) = match ended {
+            Ok(value) => (Some(value), None),
+            Err(panic) => (None, Some(panic)),
+        };
+        Self {
+            value,
+            panic,
+            classify,
+        }
+    }
+
+    /// The value, if the verdict is that it counts.
+    fn judged(mut self, frame: &mut Frame) -> Result<R, TimeoutError> {
+        let panic = self.panic.take();
+        frame.judge(&mut self, panic)?;
+        match self.value {
+            Some(value) => Ok(value),
+            None => unreachable!("an operation without a value has panicked"),
+        }
     }
 }
 
@@ -246,12 +304,13 @@ impl InlineCall {
                     Next::Wait => return Poll::Pending,
                     Next::Over => return Poll::Ready(finish(Err(self.give_up()))),
                 },
-                Err(payload) => {
+                Err(panic) => {
                     self.stage = Stage::Over;
-                    Err(payload)
+                    Err(panic)
                 }
             };
-            return Poll::Ready(finish(self.frame.judge(classify, ended)));
+            let given = Given::of(ended, classify);
+            return Poll::Ready(finish(given.judged(&mut self.frame)));
         }
     }
 

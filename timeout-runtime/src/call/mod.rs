@@ -7,11 +7,11 @@
 //! ```
 
 pub(crate) mod ask;
-mod carried;
+pub(crate) mod carried;
 pub(crate) mod inline;
 pub(crate) mod made;
 mod open;
-mod record;
+pub(crate) mod record;
 pub(crate) mod remote;
 pub(crate) mod rim;
 pub(crate) mod sides;
@@ -23,7 +23,7 @@ pub(crate) mod worker;
 use crate::token::CancelToken;
 
 /// What an operation takes: its token, or nothing, and then no token is made for its sake.
-pub trait TokenParam: Sized {
+pub trait TokenParam: Sized + 'static {
     /// The parameter; `token` makes the token.
     fn of(token: impl FnOnce() -> CancelToken) -> Self;
 }

@@ -11,7 +11,7 @@ use crate::returns::Ending;
 use crate::sync::lock;
 use crate::terms::Terms;
 use crate::tick::Tick;
-use crate::token::node::Node;
+use crate::token::node::Head;
 use crate::unwind::{self, Payload};
 use crate::workers::abandoned;
 
@@ -20,9 +20,6 @@ use super::verdict::{Phase, Verdict};
 /// How an operation tells an answer from an error.
 pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Ending<'a>;
 
-/// What an operation ended with: a value, or a panic.
-pub(crate) type Ended<R> = Result<R, Payload>;
-
 /// Where the caller is while the operation runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
@@ -30,6 +27,45 @@ pub(crate) enum Caller {
     Parked,
     /// In a future. The timer fires the token, however busy its executor is.
     Polled,
+}
+
+/// What is found out about an operation that has ended.
+pub(crate) struct Found<'a> {
+    terms: &'a Terms,
+    at: Option<Tick>,
+    fault: Option<Fault>,
+}
+
+impl<'a> Found<'a> {
+    /// Nothing so far about an operation of a call with these terms.
+    pub(crate) fn nothing(terms: &'a Terms) -> Self {
+        Self {
+            terms,
+            at: None,
+            fault: None,
+        }
+    }
+
+    /// The operation has ended with `value`, right now by its own clock; `classify` says what that means, and may take its time.
+    pub(crate) fn value<R>(&mut self, value: &R, classify: impl Fn(&R) -> Ending<'_>) {
+        self.ended();
+        self.means(classify(value));
+    }
+
+    fn ended(&mut self) {
+        self.at = Some(self.terms.now());
+    }
+
+    fn means(&mut self, ending: Ending<'_>) {
+        self.fault = match ending {
+            Ending::Answer => None,
+            Ending::Error(error) => {
+                let heard = self.terms.policy().is_heard();
+                Some(Fault::Error(error_failure(error, heard)))
+            }
+            Ending::Nothing => Some(Fault::Nothing),
+        };
+    }
 }
 
 /// What both sides of a call change.
@@ -94,7 +130,7 @@ pub(crate) struct Sides<'a> {
     pub(crate) state: &'a State,
     pub(crate) late: &'a dyn Late,
     /// Its token, unless nobody has asked for one.
-    pub(crate) token: Option<&'a Node>,
+    pub(crate) token: Option<&'a Head>,
 }
 
 /// The operation's own account of its end.
@@ -235,7 +271,7 @@ impl Sides<'_> {
     pub(crate) fn unanswered(&self, phase: Phase, scarce: bool) -> TimeoutError {
         let terms = self.terms;
         self.signal();
-        let signal = self.token.and_then(Node::signal);
+        let signal = self.token.and_then(Head::signal);
         let (cause, reason) = signal.unwrap_or((terms.cause(), None));
         if phase == Phase::Queued {
             let cause = match cause {
@@ -324,26 +360,14 @@ impl Sides<'_> {
         self.state.verdict.answer()
     }
 
-    /// What the operation ended with, by its own clock, and what it means. A panic while that is found out takes its place.
-    pub(crate) fn assess<R>(&self, ended: Ended<R>, classify: Classify<R>) -> (Ended<R>, Report) {
-        let at = self.terms.now();
+    /// The operation's own account of how it has ended: by `panic`, or as was `found`.
+    pub(crate) fn report(&self, panic: Option<&Payload>, found: Found<'_>) -> Report {
         let heard = self.terms.policy().is_heard();
-        let found = match &ended {
-            Err(payload) => Ok(Some(Fault::Panic(panic_failure(payload, heard)))),
-            Ok(value) => unwind::catch(|| match classify(value) {
-                Ending::Answer => None,
-                Ending::Error(error) => Some(Fault::Error(error_failure(error, heard))),
-                Ending::Nothing => Some(Fault::Nothing),
-            }),
+        let fault = match panic {
+            Some(payload) => Some(Fault::Panic(panic_failure(payload, heard))),
+            None => found.fault,
         };
-        match found {
-            Ok(fault) => (ended, Report::new(at, fault)),
-            Err(payload) => {
-                unwind::dispose(ended);
-                let fault = Fault::Panic(panic_failure(&payload, heard));
-                (Err(payload), Report::new(at, Some(fault)))
-            }
-        }
+        Report::new(found.at.unwrap_or_else(|| self.terms.now()), fault)
     }
 
     /// Whether the answer counts, provided that the caller is still there: a success may tie with the end of the wait, an error
@@ -365,7 +389,7 @@ impl Sides<'_> {
         self.late.put(report);
         if self.state.verdict.stop() {
             // It was left while it ran, and is known by that.
-            let id = abandoned::remove(self.state.key());
+            let id = abandoned::call(self.state.key());
             self.report_late(id.unwrap_or_else(|| self.terms.id()));
         }
     }

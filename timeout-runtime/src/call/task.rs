@@ -1,10 +1,10 @@
 //! Operations as tasks of the caller's Tokio runtime.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
@@ -13,15 +13,14 @@ use tokio::runtime::Handle;
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::frame::{self, Frame};
-use crate::token::CancelToken;
-use crate::unwind;
+use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
 use super::open::open;
-use super::record::{Operation, Record};
+use super::record::{Apart, Elsewhere, Typed};
 use super::remote::{Launch, Launched, RemoteCall};
-use super::sides::{Caller, Classify, Ended};
+use super::sides::{Caller, Classify, Found};
 
 /// An operation that is to be spawned.
 pub struct Spawn<R, A, F, Fut> {
@@ -37,14 +36,14 @@ impl<R, A, F, Fut> fmt::Debug for Spawn<R, A, F, Fut> {
     }
 }
 
-impl<R, A, F, Fut> Launch<R> for Spawn<R, A, F, Fut>
+impl<R, A, F, Fut> Launch for Spawn<R, A, F, Fut>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
     R: Send + 'static,
 {
-    fn launch(self) -> Result<Launched<R>, TimeoutError> {
+    fn launch(self) -> Result<Launched, TimeoutError> {
         let Self {
             ask, classify, op, ..
         } = self;
@@ -52,16 +51,15 @@ where
         let Ok(runtime) = Handle::try_current() else {
             return Err(opening.terms.not_started(Cause::NoRuntime, None));
         };
-        let op = move |token| op(A::of(|| token));
-        let record = Record::open(opening, Caller::Polled, classify, op);
+        let value = Typed::<Elsewhere, R, Classify<R>>::value(classify);
+        let call = Apart::open(opening, Caller::Polled, value);
         runtime.spawn(OnTask {
-            record: Some(record.clone()),
-            classify: None,
-            frame: Frame::Outside,
-            muted: Vec::new(),
+            side: Some(Side::of(call.clone())),
+            start: Some(op),
+            param: PhantomData,
             future: None,
         });
-        Ok(Launched::new(record, None))
+        Ok(Launched::new(call, None))
     }
 }
 
@@ -81,117 +79,136 @@ pub(crate) fn async_task<R, A, F, Fut, M>(
     RemoteCall::new(launch, finish)
 }
 
+/// The operation's side, whatever the operation is.
+struct Side {
+    call: Apart,
+    // The call's from the first poll on.
+    frame: Frame,
+    muted: Vec<u64>,
+    started: bool,
+}
+
+impl Side {
+    fn of(call: Apart) -> Self {
+        Self {
+            call,
+            frame: Frame::Outside,
+            muted: frame::muted(),
+            started: false,
+        }
+    }
+
+    /// The operation is about to be polled; `false` if it was withdrawn before the first poll.
+    fn start(&mut self) -> bool {
+        if !self.started {
+            self.started = self.call.sides().start_on(None);
+            if self.started {
+                self.frame = self.call.frame();
+            }
+        }
+        self.started
+    }
+
+    /// Runs a piece of the operation inside its call. A panic is given back.
+    fn inside(&mut self, piece: &mut dyn FnMut()) -> Option<Payload> {
+        frame::mute(&self.muted, || {
+            let _inside = frame::enter(&mut self.frame);
+            unwind::catch(piece).err()
+        })
+    }
+
+    /// The operation has ended, with a value in `value` or by `panic`.
+    fn conclude(self, value: &mut dyn Any, panic: Option<Payload>) {
+        let Self {
+            call, frame, muted, ..
+        } = self;
+        drop(frame);
+        frame::mute(&muted, || {
+            let mut found = Found::nothing(call.sides().terms);
+            let panic = panic.or_else(|| unwind::catch(|| call.op().keep(value, &mut found)).err());
+            call.conclude(panic, found, &mut || {});
+        });
+    }
+
+    /// The operation was dropped before it had ended.
+    fn destroyed(self) {
+        frame::mute(&self.muted, || self.call.destroyed());
+    }
+}
+
 pin_project! {
-    /// The operation's side: it starts at the first poll, and ends with its future, or unfinished where it is dropped.
-    struct OnTask<F, R, Fut>
-    where
-        F: Send,
-        F: 'static,
-        R: Send,
-        R: 'static,
-    {
+    /// The operation: it starts at the first poll, and ends with its future, or unfinished where it is dropped.
+    struct OnTask<F, A, Fut> {
         // Until the operation has ended.
-        record: Option<Arc<Record<F, R>>>,
-        // From the first poll on.
-        classify: Option<Classify<R>>,
-        // The call's from the first poll on.
-        frame: Frame,
-        muted: Vec<u64>,
+        side: Option<Side>,
+        // Until the first poll.
+        start: Option<F>,
+        param: PhantomData<fn(A)>,
         #[pin]
         future: Option<Fut>,
     }
 
-    impl<F, R, Fut> PinnedDrop for OnTask<F, R, Fut>
-    where
-        F: Send,
-        F: 'static,
-        R: Send,
-        R: 'static,
-    {
+    impl<F, A, Fut> PinnedDrop for OnTask<F, A, Fut> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            let Some(record) = this.record.take() else {
+            let Some(mut side) = this.side.take() else {
                 return;
             };
-            record.fire(Cause::Cancelled, None);
-            if this.future.is_none() {
+            side.call.token().fire(Cause::Cancelled, None);
+            if side.started {
+                let panic = side.inside(&mut || this.future.set(None));
+                unwind::dispose(panic);
+                side.destroyed();
+            } else {
                 // Never polled, never started: the caller withdraws it.
-                unwind::dispose(record.take_operation());
-                return;
+                unwind::dispose(this.start.take());
             }
-            frame::mute(this.muted, || {
-                {
-                    let _inside = frame::enter(this.frame);
-                    unwind::contain(|| this.future.set(None));
-                }
-                record.destroyed();
-            });
         }
     }
 }
 
-impl<F, R, Fut> Future for OnTask<F, R, Fut>
+impl<F, A, Fut> Future for OnTask<F, A, Fut>
 where
-    F: FnOnce(CancelToken) -> Fut + Send + 'static,
-    Fut: Future<Output = R>,
-    R: Send + 'static,
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
+    Fut: Future,
+    Fut::Output: 'static,
 {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let Some(record) = this.record else {
+        let Some(side) = this.side else {
             return Poll::Ready(());
         };
-        let mut start = None;
-        if this.future.is_none() {
-            if !record.sides().start_on(None) {
-                *this.record = None;
-                return Poll::Ready(());
-            }
-            if let Some(operation) = record.take_operation() {
-                let Operation {
-                    op,
-                    carried,
-                    classify,
-                } = operation;
-                *this.classify = Some(classify);
-                let token = CancelToken(record.clone());
-                *this.frame = record.frame();
-                *this.muted = carried.into_muted();
-                start = Some(move || op(token));
-            }
+        if !side.start() {
+            *this.side = None;
+            unwind::dispose(this.start.take());
+            return Poll::Ready(());
         }
-        let ended: Poll<Ended<R>> = frame::mute(this.muted, || {
-            let _inside = frame::enter(this.frame);
-            let polled = unwind::catch(|| {
-                if let Some(start) = start {
-                    this.future.set(Some(start()));
-                }
-                match this.future.as_mut().as_pin_mut() {
-                    Some(future) => future.poll(context),
-                    None => Poll::Pending,
-                }
-            });
-            let ended = match polled {
-                Ok(Poll::Pending) => return Poll::Pending,
-                Ok(Poll::Ready(value)) => Ok(value),
-                Err(payload) => Err(payload),
-            };
-            // A panic while the operation's own variables are dropped is the operation's.
-            Poll::Ready(match unwind::catch(|| this.future.set(None)) {
-                Ok(()) => ended,
-                Err(payload) => {
-                    unwind::dispose(ended);
-                    Err(payload)
-                }
-            })
-        });
-        ended.map(|ended| {
-            if let (Some(record), Some(classify)) = (this.record.take(), *this.classify) {
-                *this.frame = Frame::Outside;
-                frame::mute(this.muted, || record.conclude(ended, classify, || {}));
+        let call = side.call.clone();
+        let mut value = None;
+        let mut panic = side.inside(&mut || {
+            if let Some(start) = this.start.take() {
+                this.future.set(Some(start(A::of(|| call.cancel_token()))));
             }
-        })
+            if let Some(future) = this.future.as_mut().as_pin_mut()
+                && let Poll::Ready(output) = future.poll(context)
+            {
+                value = Some(output);
+            }
+        });
+        if value.is_none() && panic.is_none() {
+            return Poll::Pending;
+        }
+        // A panic while the operation's own variables are dropped is the operation's.
+        if let Some(late) = side.inside(&mut || this.future.set(None)) {
+            unwind::dispose(value.take());
+            unwind::dispose(panic.replace(late));
+        }
+        if let Some(side) = this.side.take() {
+            side.conclude(&mut value, panic);
+        }
+        Poll::Ready(())
     }
 }

@@ -19,9 +19,11 @@
 //! 5. Lock order: a node's links, then the timer's state. Never two nodes' links at once, and no user code under either.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
+use crate::call::record::Record;
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
 use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock};
@@ -75,38 +77,63 @@ pub(crate) enum Watch {
     Clocked,
 }
 
-/// One token, or one call together with its token: `cargo` is what the call needs besides.
-pub(crate) struct Node<C: ?Sized = dyn Send + Sync> {
+/// What a token's node carries besides, if the token is that of a call whose operation runs apart from its caller.
+pub(crate) trait Cargo: Send + Sync {
+    /// The call's record.
+    fn record(&self) -> Option<&Record> {
+        None
+    }
+}
+
+impl Cargo for () {}
+
+/// One token, or one call together with its token.
+pub(crate) struct Node<C: ?Sized = dyn Cargo> {
+    head: Head,
+    pub(crate) cargo: C,
+}
+
+/// All of a token but its cargo. What is done to it is compiled once, and not for each operation.
+pub(crate) struct Head {
     state: AtomicU8,
     /// Set once every token below reads fired.
     reached: AtomicU8,
     terms: Terms,
     links: Mutex<Links>,
-    pub(crate) cargo: C,
 }
 
-impl<C: Send + Sync + 'static> Node<C> {
+impl<C: ?Sized> Deref for Node<C> {
+    type Target = Head;
+
+    #[inline]
+    fn deref(&self) -> &Head {
+        &self.head
+    }
+}
+
+impl<C: Cargo + 'static> Node<C> {
     /// A node below `parents`, fired already if one of them is.
-    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[NodeRef], cargo: C) -> Arc<Self> {
+    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[NodeRef], cargo: C) -> NodeRef {
+        let head = Head::new(terms, watch);
+        let node: NodeRef = Arc::new(Self { head, cargo });
+        node.link(parents);
+        node
+    }
+}
+
+impl Head {
+    fn new(terms: Terms, watch: Watch) -> Self {
         let state = match watch {
             _ if terms.signal().is_never() => PLAIN,
             Watch::Watched => WATCHED,
             Watch::Clocked => CLOCKED,
         };
-        let node = Arc::new(Self {
+        Self {
             state: AtomicU8::new(state),
             reached: AtomicU8::new(0),
             terms,
             links: Mutex::new(Links::default()),
-            cargo,
-        });
-        if !parents.is_empty() {
-            node.link(parents, || {
-                let child: Weak<Self> = Arc::downgrade(&node);
-                child
-            });
         }
-        node
     }
 }
 
@@ -115,7 +142,7 @@ impl Node {
     /// does.
     pub(crate) fn begin(self: &Arc<Self>, call: &NodeRef) {
         self.terms.begin(&call.terms);
-        self.link(std::slice::from_ref(call), || Arc::downgrade(self));
+        self.link(std::slice::from_ref(call));
     }
 
     /// Adds a child; it is not reached by a signal that has come before.
@@ -144,11 +171,14 @@ impl Node {
     }
 }
 
-impl<C: ?Sized> Node<C> {
-    /// Links the node, which `child` refers to, below `parents`; done once.
-    fn link(&self, parents: &[NodeRef], child: impl Fn() -> Weak<Node>) {
+impl Node {
+    /// Links the node below `parents`; done once.
+    fn link(self: &Arc<Self>, parents: &[NodeRef]) {
+        if parents.is_empty() {
+            return;
+        }
         let link = |parent: &NodeRef| Link {
-            key: parent.adopt(child()),
+            key: parent.adopt(Arc::downgrade(self)),
             parent: Arc::clone(parent),
         };
         let parents_links = match parents {
@@ -162,7 +192,9 @@ impl<C: ?Sized> Node<C> {
             workers::run_callbacks(callbacks);
         }
     }
+}
 
+impl Head {
     /// The node of the call that this token was given out ahead of, once that has begun.
     fn call(&self) -> Option<NodeRef> {
         match self.terms {
@@ -450,7 +482,7 @@ impl<C: ?Sized> Node<C> {
     }
 }
 
-impl<C: ?Sized> Drop for Node<C> {
+impl Drop for Head {
     #[inline]
     fn drop(&mut self) {
         let left = std::mem::take(self.links.inside());

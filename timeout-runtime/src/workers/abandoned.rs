@@ -119,10 +119,17 @@ pub(crate) fn add(key: Key, call: CallId, name: &'static str, worker: Option<Wor
     }
 }
 
-/// The operation has ended; its call, if it was added.
-pub(crate) fn remove(key: Key) -> Option<CallId> {
+/// The call of an operation that was added.
+pub(crate) fn call(key: Key) -> Option<CallId> {
+    lock(&*REGISTRY).by_key.get(&key).map(|left| left.call)
+}
+
+/// The operation has ended, and that has been told; nothing happens if it was never added.
+pub(crate) fn remove(key: Key) {
     let mut registry = lock(&*REGISTRY);
-    let left = registry.by_key.remove(&key)?;
+    let Some(left) = registry.by_key.remove(&key) else {
+        return;
+    };
     if let Some(count) = registry.by_name.get_mut(left.name) {
         *count -= 1;
         if *count == 0 {
@@ -132,7 +139,6 @@ pub(crate) fn remove(key: Key) -> Option<CallId> {
     COUNT.fetch_sub(1, Ordering::Relaxed);
     drop(registry);
     REMOVED.notify_all();
-    Some(left.call)
 }
 
 /// Whether so many operations called `name` are abandoned that another must not start; by default half as many as there may be

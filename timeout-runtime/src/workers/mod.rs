@@ -8,8 +8,8 @@ mod pool;
 mod settings;
 mod spin;
 
-use std::sync::Arc;
-
+use crate::call::carried::Carried;
+use crate::call::record::Apart;
 use crate::event::WorkerName;
 use crate::token::links::Callback;
 
@@ -20,24 +20,20 @@ pub use settings::Settings;
 pub(crate) use spin::Spin;
 
 /// What a worker does for somebody.
-pub(crate) trait Job: Send + Sync {
+pub(crate) enum Job {
+    /// It runs an operation, with what goes along.
+    Call(Apart, Carried),
+    /// It runs the callbacks of a token that fired at its deadline.
+    Callbacks(Vec<Callback>),
+}
+
+impl Job {
     /// Does it. `free` may be called once nothing is left that could take time, to let others have the worker.
-    fn run(self: Arc<Self>, worker: WorkerName, free: &mut dyn FnMut());
-}
-
-/// Callbacks of a token that fired at its deadline.
-struct Callbacks(std::sync::Mutex<Vec<Callback>>);
-
-impl Job for Callbacks {
-    fn run(self: Arc<Self>, _: WorkerName, _: &mut dyn FnMut()) {
-        self.run_all();
-    }
-}
-
-impl Callbacks {
-    fn run_all(&self) {
-        let callbacks = std::mem::take(&mut *crate::sync::lock(&self.0));
-        callbacks.into_iter().for_each(Callback::run);
+    fn run(self, worker: WorkerName, free: &mut dyn FnMut()) {
+        match self {
+            Self::Call(call, carried) => call.work(carried, worker, free),
+            Self::Callbacks(callbacks) => callbacks.into_iter().for_each(Callback::run),
+        }
     }
 }
 
@@ -46,8 +42,7 @@ pub(crate) fn run_callbacks(callbacks: Vec<Callback>) {
     if callbacks.is_empty() {
         return;
     }
-    let job = Arc::new(Callbacks(callbacks.into()));
-    if !pool::submit_at_once(job.clone()) {
-        job.run_all();
+    if let Err(Job::Callbacks(callbacks)) = pool::submit_at_once(Job::Callbacks(callbacks)) {
+        callbacks.into_iter().for_each(Callback::run);
     }
 }

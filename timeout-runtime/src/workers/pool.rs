@@ -62,7 +62,7 @@ struct Worker {
     /// How many callers in a row have found it done by spinning.
     streak: AtomicU8,
     listed: AtomicBool,
-    job: Mutex<Option<Arc<dyn Job>>>,
+    job: Mutex<Option<Job>>,
     thread: OnceLock<Thread>,
 }
 
@@ -71,7 +71,7 @@ struct State {
     live: BTreeMap<WorkerName, Arc<Worker>>,
     /// How many of those have no thread yet, and may not get one.
     starting: usize,
-    queue: BTreeMap<u64, Arc<dyn Job>>,
+    queue: BTreeMap<u64, Job>,
     last_name: u32,
     last_ticket: u64,
 }
@@ -164,7 +164,7 @@ pub fn stats() -> Stats {
 }
 
 /// Hands `job` to a worker, started now if need be. With no worker to be had it is queued until one is free.
-pub(crate) fn submit(job: Arc<dyn Job>) -> Result<Place, NoWorker> {
+pub(crate) fn submit(job: Job) -> Result<Place, NoWorker> {
     let job = match hand_over(job, settings::cap()) {
         Ok(handed) => return Ok(Place::Handed(handed)),
         Err(job) => job,
@@ -192,9 +192,9 @@ pub(crate) fn submit(job: Arc<dyn Job>) -> Result<Place, NoWorker> {
     Ok(Place::Queued(Ticket(ticket)))
 }
 
-/// Hands `job` to a worker, past the cap if need be; `false` if no thread can be started.
-pub(crate) fn submit_at_once(job: Arc<dyn Job>) -> bool {
-    hand_over(job, usize::MAX).is_ok()
+/// Hands `job` to a worker, past the cap if need be. It comes back if no thread can be started.
+pub(crate) fn submit_at_once(job: Job) -> Result<(), Job> {
+    hand_over(job, usize::MAX).map(drop)
 }
 
 /// Takes a job out of the queue; nothing happens if a worker has it.
@@ -203,7 +203,7 @@ pub(crate) fn withdraw(&Ticket(ticket): &Ticket) {
     drop(job);
 }
 
-fn hand_over(job: Arc<dyn Job>, cap: usize) -> Result<Handed, Arc<dyn Job>> {
+fn hand_over(job: Job, cap: usize) -> Result<Handed, Job> {
     if settings::reuse() {
         let last = LAST.try_with(Cell::take).ok().flatten();
         if let Some(claimed) = last.and_then(Claimed::claim) {
@@ -218,7 +218,7 @@ fn hand_over(job: Arc<dyn Job>, cap: usize) -> Result<Handed, Arc<dyn Job>> {
 }
 
 /// Starts a worker with `job`, unless there are `cap` already.
-fn start(job: Arc<dyn Job>, cap: usize) -> Result<Handed, Arc<dyn Job>> {
+fn start(job: Job, cap: usize) -> Result<Handed, Job> {
     let worker = {
         let mut state = lock(&STATE);
         if state.live.len() >= cap {
@@ -306,7 +306,7 @@ impl Claimed {
     }
 
     /// Hands it a job.
-    fn give(self, job: Arc<dyn Job>) -> Handed {
+    fn give(self, job: Job) -> Handed {
         let Self { worker, was_parked } = self;
         let number = worker.take_on(job);
         if was_parked && let Some(thread) = worker.thread.get() {
@@ -324,7 +324,7 @@ pub(crate) fn remember(handed: Handed) {
 
 impl Worker {
     /// The job is the worker's; its number. Called by who has claimed it.
-    fn take_on(&self, job: Arc<dyn Job>) -> u32 {
+    fn take_on(&self, job: Job) -> u32 {
         *lock(&self.job) = Some(job);
         let number = self.given.load(Ordering::Relaxed).wrapping_add(1);
         self.given.store(number, Ordering::Relaxed);
