@@ -278,7 +278,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
 {
-    sync_worker_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
+    Or(R::from_timeout as Convert<R>).finish(worker::sync_worker(ask, R::ending, op))
 }
 
 /// Sync, on a worker, with `fallback`.
@@ -304,7 +304,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    sync_inline_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
+    Or(R::from_timeout as Convert<R>).finish(inline::sync_inline(ask, R::ending, op))
 }
 
 /// Sync, on the caller's thread, with `fallback`.

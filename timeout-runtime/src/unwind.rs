@@ -11,17 +11,31 @@ pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
     catch_unwind(AssertUnwindSafe(f))
 }
 
-/// Runs `f`; a panic ends here.
-pub(crate) fn contain(f: impl FnOnce()) {
-    if let Err(payload) = catch(f) {
-        dispose(payload);
-    }
+/// As `catch`, compiled once and not for each `f`.
+pub(crate) fn panic_of(f: &mut dyn FnMut()) -> Option<Payload> {
+    catch(f).err()
 }
 
-/// Drops a user's value, whose destructor may panic. So may the destructor of that panic's payload; a third one in the
-/// same chain is leaked.
+/// Runs `f`; a panic ends here.
+pub(crate) fn contain(f: impl FnOnce()) {
+    let mut f = Some(f);
+    let panic = panic_of(&mut || {
+        if let Some(f) = f.take() {
+            f();
+        }
+    });
+    discard(panic);
+}
+
+/// Drops a user's value, whose destructor may panic.
 pub(crate) fn dispose<T>(value: T) {
-    if let Err(payload) = catch(|| drop(value))
+    let mut value = Some(value);
+    discard(panic_of(&mut || value = None));
+}
+
+/// Drops what a panic carried. Its destructor may panic too; what that carries is leaked.
+fn discard(panic: Option<Payload>) {
+    if let Some(payload) = panic
         && let Err(again) = catch(|| drop(payload))
     {
         std::mem::forget(again);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll};
@@ -52,7 +52,13 @@ impl Frame {
     #[inline]
     fn inside<T>(&mut self, piece: impl FnOnce() -> T) -> Result<T, Payload> {
         let _inside = frame::enter(self);
-        unwind::catch(piece)
+        catch_unwind(AssertUnwindSafe(piece))
+    }
+
+    /// As `inside`, compiled once and not for each piece. What it costs would show in each poll.
+    fn panic_inside(&mut self, piece: &mut dyn FnMut()) -> Option<Payload> {
+        let _inside = frame::enter(self);
+        unwind::panic_of(piece)
     }
 
     /// Whether there is nothing to be done about what the operation has ended with.
@@ -66,7 +72,7 @@ impl Frame {
     fn judge(&mut self, value: &mut dyn Value, panic: Option<Payload>) -> Result<(), TimeoutError> {
         let panic = self.sides(|sides| {
             let mut found = Found::nothing(sides.terms);
-            let panic = panic.or_else(|| unwind::catch(|| value.assess(&mut found)).err());
+            let panic = panic.or_else(|| unwind::panic_of(&mut || value.assess(&mut found)));
             let report = sides.report(panic.as_ref(), found);
             if sides.stands(&report) && sides.answer() {
                 sides.answered(report);
@@ -104,9 +110,16 @@ where
         Err(ask) => begin_linked(ask, Clock::Real)?,
     };
     let param = A::of(|| frame.token().cloned().unwrap_or_default());
-    match frame.inside(|| op(param)) {
-        Ok(value) if frame.passes() => Ok(value),
-        ended => Given::of(ended, classify).judged(&mut frame),
+    let mut op = Some((op, param));
+    let mut value = None;
+    let panic = frame.panic_inside(&mut || {
+        if let Some((op, param)) = op.take() {
+            value = Some(op(param));
+        }
+    });
+    match value {
+        Some(value) if frame.passes() => Ok(value),
+        value => judged(value, panic, classify, &mut frame),
     }
 }
 
@@ -119,46 +132,34 @@ trait Value {
     fn clear(&mut self);
 }
 
-struct Given<R> {
-    value: Option<R>,
-    panic: Option<Payload>,
-    classify: Classify<R>,
-}
+struct Given<R>(Option<R>, Classify<R>);
 
 impl<R> Value for Given<R> {
     fn assess(&self, found: &mut Found<'_>) {
-        if let Some(value) = &self.value {
-            found.value(value, self.classify);
+        if let Self(Some(value), classify) = self {
+            found.ended();
+            found.means(classify(value));
         }
     }
 
     fn clear(&mut self) {
-        unwind::dispose(self.value.take());
+        unwind::dispose(self.0.take());
     }
 }
 
-impl<R> Given<R> {
-    #[cold]
-    fn of(ended: Result<R, Payload>, classify: Classify<R>) -> Self {
-        let (value, panic) = match ended {
-            Ok(value) => (Some(value), None),
-            Err(panic) => (None, Some(panic)),
-        };
-        Self {
-            value,
-            panic,
-            classify,
-        }
-    }
-
-    /// The value, if the verdict is that it counts.
-    fn judged(mut self, frame: &mut Frame) -> Result<R, TimeoutError> {
-        let panic = self.panic.take();
-        frame.judge(&mut self, panic)?;
-        match self.value {
-            Some(value) => Ok(value),
-            None => unreachable!("an operation without a value has panicked"),
-        }
+/// The value, if the verdict is that it counts.
+#[cold]
+fn judged<R>(
+    value: Option<R>,
+    panic: Option<Payload>,
+    classify: Classify<R>,
+    frame: &mut Frame,
+) -> Result<R, TimeoutError> {
+    let mut given = Given(value, classify);
+    frame.judge(&mut given, panic)?;
+    match given.0 {
+        Some(value) => Ok(value),
+        None => unreachable!("an operation without a value has panicked"),
     }
 }
 
@@ -282,7 +283,7 @@ impl InlineCall {
     #[inline]
     pub(crate) fn poll<R, Fut: Future<Output = R>, T>(
         &mut self,
-        mut op: Pin<&mut Fut>,
+        op: &mut Pin<&mut Fut>,
         classify: Classify<R>,
         context: &mut Context<'_>,
         finish: impl FnOnce(Result<R, TimeoutError>) -> T,
@@ -291,26 +292,21 @@ impl InlineCall {
             return Poll::Ready(finish(Err(self.refusal())));
         }
         loop {
-            let ended = match self.frame.inside(|| op.as_mut().poll(context)) {
-                Ok(Poll::Ready(value)) => {
+            let (value, panic) = match self.frame.inside(|| op.as_mut().poll(context)) {
+                Ok(Poll::Ready(value)) if self.frame.passes() => {
                     self.stage = Stage::Over;
-                    if self.frame.passes() {
-                        return Poll::Ready(finish(Ok(value)));
-                    }
-                    Ok(value)
+                    return Poll::Ready(finish(Ok(value)));
                 }
+                Ok(Poll::Ready(value)) => (Some(value), None),
                 Ok(Poll::Pending) => match self.next(context) {
                     Next::Poll => continue,
                     Next::Wait => return Poll::Pending,
                     Next::Over => return Poll::Ready(finish(Err(self.give_up()))),
                 },
-                Err(panic) => {
-                    self.stage = Stage::Over;
-                    Err(panic)
-                }
+                Err(panic) => (None, Some(panic)),
             };
-            let given = Given::of(ended, classify);
-            return Poll::Ready(finish(given.judged(&mut self.frame)));
+            self.stage = Stage::Over;
+            return Poll::Ready(finish(judged(value, panic, classify, &mut self.frame)));
         }
     }
 
@@ -431,12 +427,13 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for Run<'_, R, Fut, M> {
     type Output = M::Output;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
-        let Self { call, op, rim } = &mut *self;
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
+        let Self { call, op, rim } = self.get_mut();
         let Some((classify, _)) = *rim else {
             panic!("a finished call was polled again");
         };
-        call.poll(op.as_mut(), classify, context, |ending| match rim.take() {
+        // What is made of the ending is made in there: an answer that moves once less is half as much again as the rest of a ready call.
+        call.poll(op, classify, context, |ending| match rim.take() {
             Some((_, finish)) => finish.finish(ending),
             None => unreachable!("it was there before the poll"),
         })

@@ -96,11 +96,12 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for MadeCall<R, Fut, M> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
         let mut this = self.project();
         let call = this.stage.call();
-        let (Some(op), Some((classify, _))) = (this.op.as_mut().as_pin_mut(), this.rim.as_ref())
+        let (Some(mut op), Some((classify, _))) =
+            (this.op.as_mut().as_pin_mut(), this.rim.as_ref())
         else {
             panic!("a finished call was polled again");
         };
-        let Poll::Ready(ending) = call.poll(op, *classify, context, |ending| ending) else {
+        let Poll::Ready(ending) = call.poll(&mut op, *classify, context, |ending| ending) else {
             return Poll::Pending;
         };
         {

@@ -8,15 +8,27 @@ use crate::event::CallId;
 use crate::frame;
 use crate::terms::{Full, Plain, Terms};
 use crate::tick::Tick;
-use crate::token::node::NodeRef;
+use crate::token::node::{Head, NodeRef, Watch};
 use crate::workers;
 
 use super::ask::Ask;
+use super::sides::Caller;
 
 /// A call about to start, and the tokens that stop it.
 pub(crate) struct Opening {
     pub(crate) terms: Terms,
     pub(crate) parents: Vec<NodeRef>,
+}
+
+impl Opening {
+    /// The head of the call's token, with the tokens that it is to be linked below.
+    pub(crate) fn head(self, caller: Caller) -> (Head, Vec<NodeRef>) {
+        let watch = match caller {
+            Caller::Parked if self.terms.fires() => Watch::Watched,
+            Caller::Parked | Caller::Polled => Watch::Clocked,
+        };
+        (Head::new(self.terms, watch), self.parents)
+    }
 }
 
 /// Settles the terms of a call that starts now. It does not start if it has ended already, or if too many abandoned operations of

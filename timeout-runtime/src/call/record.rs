@@ -5,14 +5,13 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::event::WorkerName;
 use crate::frame::{self, Frame};
 use crate::returns::Ending;
-use crate::sync::lock;
 use crate::token::CancelToken;
-use crate::token::node::{Cargo, Head, Node, NodeRef, Watch};
+use crate::token::node::{Cargo, Head, Node, NodeRef};
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
@@ -40,8 +39,7 @@ pub(crate) trait Operation: Late + Send + Sync {
     /// of these, the value is kept all the same.
     fn run(&self, token: CancelToken, found: &mut Found<'_>);
 
-    /// As `run`, with a value that was made elsewhere; it is taken out of `value`, an `Option` of it.
-    #[cfg(feature = "tokio")]
+    /// As `run`, with a value that was made before; it is taken out of `value`, an `Option` of it.
     fn keep(&self, value: &mut dyn Any, found: &mut Found<'_>);
 
     /// The value becomes the answer, or a panic in its place.
@@ -54,13 +52,13 @@ pub(crate) trait Operation: Late + Send + Sync {
     fn clear(&self);
 }
 
-/// An operation of one type.
+/// An operation of one type. There is one for each function, so it is kept small.
 pub(crate) struct Typed<F, R, K> {
-    stage: Mutex<Stage<F, R>>,
-    classify: K,
+    pub(crate) stage: Mutex<Stage<F, R>>,
+    pub(crate) classify: K,
 }
 
-enum Stage<F, R> {
+pub(crate) enum Stage<F, R> {
     Ready(F),
     /// It runs, or is over.
     Empty,
@@ -71,43 +69,25 @@ enum Stage<F, R> {
 }
 
 impl<F, R, K> Typed<F, R, K> {
-    /// An operation that waits for somebody to run it.
-    pub(crate) fn ready(op: F, classify: K) -> Self {
-        Self {
-            stage: Mutex::new(Stage::Ready(op)),
-            classify,
-        }
-    }
-
-    /// The place of the value of an operation that is elsewhere.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn value(classify: K) -> Self {
-        Self {
-            stage: Mutex::new(Stage::Empty),
-            classify,
-        }
-    }
-
-    fn put(&self, stage: Stage<F, R>) {
-        let before = std::mem::replace(&mut *lock(&self.stage), stage);
-        unwind::dispose(before);
-    }
-
-    fn take(&self) -> Stage<F, R> {
-        std::mem::replace(&mut *lock(&self.stage), Stage::Empty)
+    fn swap(&self, stage: Stage<F, R>) -> Stage<F, R> {
+        let mut place = match self.stage.lock() {
+            Ok(place) => place,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        std::mem::replace(&mut *place, stage)
     }
 }
 
 impl<F, R, K> Late for Typed<F, R, K> {
     fn put(&self, report: Report) {
-        Typed::put(self, Stage::Stopped(report));
+        unwind::dispose(self.swap(Stage::Stopped(report)));
     }
 
     fn take(&self) -> Option<Report> {
-        match Typed::take(self) {
+        match self.swap(Stage::Empty) {
             Stage::Stopped(report) => Some(report),
             other => {
-                Typed::put(self, other);
+                self.swap(other);
                 None
             }
         }
@@ -120,13 +100,7 @@ pub(crate) trait Run<R> {
 }
 
 /// By a call.
-pub(crate) struct ByCall<F, A>(F, PhantomData<fn(A)>);
-
-impl<F, A> ByCall<F, A> {
-    pub(crate) fn new(op: F) -> Self {
-        Self(op, PhantomData)
-    }
-}
+pub(crate) struct ByCall<F, A>(pub(crate) F, pub(crate) PhantomData<fn(A)>);
 
 impl<R, A: TokenParam, F: FnOnce(A) -> R> Run<R> for ByCall<F, A> {
     fn run(self, token: CancelToken) -> R {
@@ -146,27 +120,15 @@ impl<R> Run<R> for Elsewhere {
 }
 
 /// A value that is kept once it has been looked at, whatever comes of that.
-struct Kept<'a, F, R> {
+struct Kept<'a, F, R, K> {
     value: Option<R>,
-    stage: &'a Mutex<Stage<F, R>>,
+    by: &'a Typed<F, R, K>,
 }
 
-impl<F, R> Drop for Kept<'_, F, R> {
+impl<F, R, K> Drop for Kept<'_, F, R, K> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            *lock(self.stage) = Stage::Value(value);
-        }
-    }
-}
-
-impl<F, R, K: Fn(&R) -> Ending<'_>> Typed<F, R, K> {
-    fn keep_value(&self, value: R, found: &mut Found<'_>) {
-        let kept = Kept {
-            value: Some(value),
-            stage: &self.stage,
-        };
-        if let Some(value) = &kept.value {
-            found.value(value, &self.classify);
+            self.by.swap(Stage::Value(value));
         }
     }
 }
@@ -178,37 +140,40 @@ where
     K: Fn(&R) -> Ending<'_> + Send + Sync,
 {
     fn run(&self, token: CancelToken, found: &mut Found<'_>) {
-        if let Stage::Ready(op) = self.take() {
-            self.keep_value(op.run(token), found);
+        if let Stage::Ready(op) = self.swap(Stage::Empty) {
+            let mut value = Some(op.run(token));
+            self.keep(&mut value, found);
         }
     }
 
-    #[cfg(feature = "tokio")]
     fn keep(&self, value: &mut dyn Any, found: &mut Found<'_>) {
-        if let Some(value) = value.downcast_mut::<Option<R>>().and_then(Option::take) {
-            self.keep_value(value, found);
+        let Some(value) = value.downcast_mut::<Option<R>>() else {
+            return;
+        };
+        let kept = Kept {
+            value: value.take(),
+            by: self,
+        };
+        if let Some(value) = &kept.value {
+            found.ended();
+            found.means((self.classify)(value));
         }
     }
 
     fn answer(&self, panic: Option<Payload>, report: Report) {
-        let mut stage = lock(&self.stage);
-        let value = match (std::mem::replace(&mut *stage, Stage::Empty), panic) {
-            (Stage::Value(value), None) => {
-                *stage = Stage::Answered(Ok(value), report);
-                return;
-            }
+        let answer = match (self.swap(Stage::Empty), panic) {
+            (Stage::Value(value), None) => Stage::Answered(Ok(value), report),
             (value, Some(panic)) => {
-                *stage = Stage::Answered(Err(panic), report);
-                value
+                unwind::dispose(value);
+                Stage::Answered(Err(panic), report)
             }
             (other, None) => other,
         };
-        drop(stage);
-        unwind::dispose(value);
+        self.swap(answer);
     }
 
     fn take_answer(&self, place: &mut dyn Any) -> Option<(Option<Payload>, Report)> {
-        match self.take() {
+        match self.swap(Stage::Empty) {
             Stage::Answered(Ok(value), report) => {
                 match place.downcast_mut::<Option<R>>() {
                     Some(place) => *place = Some(value),
@@ -218,14 +183,14 @@ where
             }
             Stage::Answered(Err(panic), report) => Some((Some(panic), report)),
             other => {
-                self.put(other);
+                self.swap(other);
                 None
             }
         }
     }
 
     fn clear(&self) {
-        unwind::dispose(self.take());
+        unwind::dispose(self.swap(Stage::Empty));
     }
 }
 
@@ -236,15 +201,16 @@ pub(crate) struct Apart(NodeRef);
 impl Apart {
     /// A call whose operation is queued.
     pub(crate) fn open<O: Operation + 'static>(opening: Opening, caller: Caller, op: O) -> Self {
-        let Opening { terms, parents } = opening;
-        let watch = match caller {
-            Caller::Parked if terms.fires() => Watch::Watched,
-            Caller::Parked | Caller::Polled => Watch::Clocked,
-        };
+        let (head, parents) = opening.head(caller);
         let state = State::queued(caller);
-        let node = Node::new(terms, watch, &parents, Record { state, op });
-        node.attend();
-        Self(node)
+        let cargo = Record { state, op };
+        Self(Arc::new(Node { head, cargo })).link(&parents)
+    }
+
+    fn link(self, parents: &[NodeRef]) -> Self {
+        self.0.link(parents);
+        self.0.attend();
+        self
     }
 
     fn record(&self) -> &Record {

@@ -1,7 +1,7 @@
 //! The rim of a call: its ending becomes what the caller is to get.
 
 use crate::error::TimeoutError;
-use crate::frame;
+use crate::frame::{self, Frame};
 use crate::outcome::Outcome;
 
 /// What is made of an ending.
@@ -32,10 +32,12 @@ impl<R, B: FnOnce(TimeoutError) -> R> Finish<R> for Or<B> {
 /// What is made of the error is somebody's code, which must not find itself inside a call that is over.
 #[cold]
 fn outside_the_call<T>(make: impl FnOnce(TimeoutError) -> T, error: TimeoutError) -> T {
-    frame::outside(|| make(error))
+    let mut outside = Frame::Outside;
+    let _entered = frame::enter(&mut outside);
+    make(error)
 }
 
-/// The same, where nothing is asked of the type of the function any more.
+/// As `Or`, where nothing is asked of the type of the function any more.
 #[derive(Debug)]
 pub struct OrElse<R, B> {
     pub(crate) function: B,

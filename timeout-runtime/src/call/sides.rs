@@ -46,17 +46,13 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The operation has ended with `value`, right now by its own clock; `classify` says what that means, and may take its time.
-    pub(crate) fn value<R>(&mut self, value: &R, classify: impl Fn(&R) -> Ending<'_>) {
-        self.ended();
-        self.means(classify(value));
-    }
-
-    fn ended(&mut self) {
+    /// The operation has ended right now, by its own clock. Called before `means`, which may take its time to find out.
+    pub(crate) fn ended(&mut self) {
         self.at = Some(self.terms.now());
     }
 
-    fn means(&mut self, ending: Ending<'_>) {
+    /// What its value means.
+    pub(crate) fn means(&mut self, ending: Ending<'_>) {
         self.fault = match ending {
             Ending::Answer => None,
             Ending::Error(error) => {

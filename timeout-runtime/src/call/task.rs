@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
@@ -18,7 +19,7 @@ use crate::unwind::{self, Payload};
 use super::TokenParam;
 use super::ask::Ask;
 use super::open::open;
-use super::record::{Apart, Elsewhere, Typed};
+use super::record::{Apart, Elsewhere, Stage, Typed};
 use super::remote::{Launch, Launched, RemoteCall};
 use super::sides::{Caller, Classify, Found};
 
@@ -51,7 +52,10 @@ where
         let Ok(runtime) = Handle::try_current() else {
             return Err(opening.terms.not_started(Cause::NoRuntime, None));
         };
-        let value = Typed::<Elsewhere, R, Classify<R>>::value(classify);
+        let value = Typed {
+            stage: Mutex::new(Stage::<Elsewhere, R>::Empty),
+            classify,
+        };
         let call = Apart::open(opening, Caller::Polled, value);
         runtime.spawn(OnTask {
             side: Some(Side::of(call.clone())),
@@ -113,7 +117,7 @@ impl Side {
     fn inside(&mut self, piece: &mut dyn FnMut()) -> Option<Payload> {
         frame::mute(&self.muted, || {
             let _inside = frame::enter(&mut self.frame);
-            unwind::catch(piece).err()
+            unwind::panic_of(piece)
         })
     }
 

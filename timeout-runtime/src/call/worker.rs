@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::sync::Mutex;
 
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
@@ -15,7 +16,7 @@ use super::TokenParam;
 use super::ask::Ask;
 use super::carried::Carried;
 use super::open::open;
-use super::record::{Apart, ByCall, Typed};
+use super::record::{Apart, ByCall, Stage, Typed};
 use super::remote::{Launch, Launched, RemoteCall};
 use super::sides::{Caller, Classify};
 
@@ -37,7 +38,10 @@ where
     K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
 {
     let opening = open(ask, Clock::Real)?;
-    let op = Typed::ready(ByCall::new(op), classify);
+    let op = Typed {
+        stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(A)>))),
+        classify,
+    };
     let mut answer = None::<R>;
     hand_in(Apart::open(opening, Caller::Parked, op))?.park(&mut answer)?;
     match answer {
@@ -73,7 +77,10 @@ where
         } = self;
         let opening = open(ask, Clock::Real)?;
         let op = move |token| parking::block_on(op(A::of(|| token)));
-        let op = Typed::ready(ByCall::<_, CancelToken>::new(op), classify);
+        let op = Typed {
+            stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(CancelToken)>))),
+            classify,
+        };
         hand_in(Apart::open(opening, Caller::Polled, op))
     }
 }

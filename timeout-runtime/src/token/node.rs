@@ -89,7 +89,7 @@ impl Cargo for () {}
 
 /// One token, or one call together with its token.
 pub(crate) struct Node<C: ?Sized = dyn Cargo> {
-    head: Head,
+    pub(crate) head: Head,
     pub(crate) cargo: C,
 }
 
@@ -122,7 +122,7 @@ impl<C: Cargo + 'static> Node<C> {
 }
 
 impl Head {
-    fn new(terms: Terms, watch: Watch) -> Self {
+    pub(crate) fn new(terms: Terms, watch: Watch) -> Self {
         let state = match watch {
             _ if terms.signal().is_never() => PLAIN,
             Watch::Watched => WATCHED,
@@ -173,7 +173,7 @@ impl Node {
 
 impl Node {
     /// Links the node below `parents`; done once.
-    fn link(self: &Arc<Self>, parents: &[NodeRef]) {
+    pub(crate) fn link(self: &Arc<Self>, parents: &[NodeRef]) {
         if parents.is_empty() {
             return;
         }
