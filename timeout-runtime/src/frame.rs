@@ -5,6 +5,7 @@
 //! pops it when it is dropped itself: what is to happen inside the frame, the drop of the operation, is between two drops.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 
 use crate::deadline::{Clock, Deadline};
 use crate::error::Cause;
@@ -61,7 +62,12 @@ impl Call {
     /// glance, and nobody hears of the verdict.
     #[inline]
     pub(crate) fn passes(&self) -> bool {
-        self.terms.deadline().is_far() && !self.terms.policy.is_heard()
+        self.terms.deadline().is_far() && !self.is_heard()
+    }
+
+    #[inline]
+    pub(crate) fn is_heard(&self) -> bool {
+        self.terms.policy.is_heard()
     }
 
     /// Its terms, for which the start has to be known. One that was glanced at lies before now, and not further ahead than a glance
@@ -133,26 +139,33 @@ pub(crate) struct Outer {
     pub(crate) token: CancelToken,
 }
 
+/// What else is in force on this thread.
 struct Ambient {
-    frame: Frame,
-    /// Those that were in place before `push`.
+    /// The frames that were in place before `push`.
     pushed: Vec<Frame>,
     /// The listeners that this code runs inside of.
     muted: Vec<u64>,
 }
 
 thread_local! {
+    // Without a destructor it needs no look whether it is there still. When a thread ends it is outside, and that needs none.
+    static FRAME: ManuallyDrop<RefCell<Frame>> =
+        const { ManuallyDrop::new(RefCell::new(Frame::Outside)) };
+
     static AMBIENT: RefCell<Ambient> = const {
         RefCell::new(Ambient {
-            frame: Frame::Outside,
             pushed: Vec::new(),
             muted: Vec::new(),
         })
     };
 }
 
-/// `None` while the thread is being torn down: there is no call around destructors of its thread-locals.
 #[inline]
+fn with_frame<T>(f: impl FnOnce(&mut Frame) -> T) -> T {
+    FRAME.with(|frame| f(&mut frame.borrow_mut()))
+}
+
+/// `None` while the thread is being torn down.
 fn with<T>(f: impl FnOnce(&mut Ambient) -> T) -> Option<T> {
     AMBIENT
         .try_with(|ambient| f(&mut ambient.borrow_mut()))
@@ -162,13 +175,13 @@ fn with<T>(f: impl FnOnce(&mut Ambient) -> T) -> Option<T> {
 /// Whether calls made here have nothing to take over.
 #[inline]
 pub(crate) fn is_outside() -> bool {
-    with(|ambient| matches!(ambient.frame, Frame::Outside)).unwrap_or(true)
+    with_frame(|frame| matches!(frame, Frame::Outside))
 }
 
 /// The call that this code runs in, with its token.
 pub(crate) fn current() -> Option<Outer> {
-    with(|ambient| {
-        let token = ambient.frame.token()?.clone();
+    with_frame(|frame| {
+        let token = frame.token()?.clone();
         let terms = token.0.terms();
         let bare = if terms.is_call() {
             Deadline::never()
@@ -179,14 +192,11 @@ pub(crate) fn current() -> Option<Outer> {
         let end = token.0.caller_end();
         Some(Outer { bare, end, token })
     })
-    .flatten()
 }
 
 /// The deadline that a call made here inherits.
 pub(crate) fn deadline() -> Deadline {
-    with(|ambient| ambient.frame.token().map(CancelToken::deadline))
-        .flatten()
-        .unwrap_or(Deadline::never())
+    with_frame(|frame| frame.token().map(CancelToken::deadline)).unwrap_or(Deadline::never())
 }
 
 /// The current frame is the one in `frame` for as long as the guard lives.
@@ -198,7 +208,7 @@ pub(crate) fn enter(frame: &mut Frame) -> Entered<'_> {
 
 #[inline]
 fn swap(frame: &mut Frame) {
-    with(|ambient| std::mem::swap(&mut ambient.frame, frame));
+    with_frame(|current| std::mem::swap(current, frame));
 }
 
 /// Puts the frame before back in place.
@@ -218,19 +228,17 @@ impl Drop for Entered<'_> {
 pub(crate) fn push(frame: &mut Frame) -> bool {
     with(|ambient| {
         let frame = std::mem::replace(frame, Frame::Outside);
-        ambient
-            .pushed
-            .push(std::mem::replace(&mut ambient.frame, frame));
+        let before = with_frame(|current| std::mem::replace(current, frame));
+        ambient.pushed.push(before);
     })
     .is_some()
 }
 
 /// Takes the frame that was pushed last out of its place.
 pub(crate) fn pop(frame: &mut Frame) {
-    with(|ambient| {
-        let before = ambient.pushed.pop().unwrap_or(Frame::Outside);
-        *frame = std::mem::replace(&mut ambient.frame, before);
-    });
+    let before = with(|ambient| ambient.pushed.pop()).flatten();
+    let before = before.unwrap_or(Frame::Outside);
+    *frame = with_frame(|current| std::mem::replace(current, before));
 }
 
 /// Runs `f` outside any call.

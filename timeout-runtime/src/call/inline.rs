@@ -67,6 +67,11 @@ impl Frame {
         matches!(self, Self::Plain(call) if call.passes())
     }
 
+    /// Whether nobody has the token, and nobody hears of the ending.
+    fn is_unnoticed(&self) -> bool {
+        matches!(self, Self::Plain(call) if !call.is_heard())
+    }
+
     /// The operation has ended where its caller is, with a value or by `panic`: the verdict. A panic goes on.
     #[cold]
     fn judge(&mut self, value: &mut dyn Value, panic: Option<Payload>) -> Result<(), TimeoutError> {
@@ -403,7 +408,7 @@ impl InlineCall {
         if pushed {
             frame::pop(&mut self.frame);
         }
-        if gone {
+        if gone && !self.frame.is_unnoticed() {
             self.frame
                 .sides(|sides| sides.dropped(sides.leave_dropped(), None));
         }

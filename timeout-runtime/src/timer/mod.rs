@@ -122,7 +122,7 @@ pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
     let key = Key { slot, serial };
     state.queue.push(Entry { at, key });
     let wake = if state.ringing.is_some() {
-        state.stand_by()
+        state.stand_by(Tick::now())
     } else {
         state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
     };
@@ -197,7 +197,7 @@ fn keep() {
                 RUNG.fetch_add(1, atomic::Ordering::Release);
                 state.ringing = Some(now);
                 state.has_rung = true;
-                let wake = state.stand_by();
+                let wake = state.stand_by(now);
                 drop(state);
                 if let Some(deputy) = wake {
                     deputy.unpark();
@@ -260,14 +260,14 @@ impl State {
     }
 
     /// One alarm rings: a deputy looks after the others meanwhile. Whom to wake for that.
-    fn stand_by(&mut self) -> Option<thread::Thread> {
+    fn stand_by(&mut self, now: Tick) -> Option<thread::Thread> {
         if self.next().is_never() {
             return None;
         }
         if self.deputy.is_none() {
             self.deputy = start("timeout-deputy", deputize);
         }
-        let soon = Tick::now().plus(2 * STUCK);
+        let soon = now.plus(2 * STUCK);
         self.deputy.as_mut()?.look_by(soon)
     }
 }
