@@ -115,7 +115,7 @@ static KEYS: [Key; 14] = [
         word: "run",
         takes: "a string",
         example: r#"run = "inline""#,
-        near: &["mode", "on", "spawn", "worker", "inline", "task"],
+        near: &["mode", "on", "spawn"],
         read: |option, args| option.fill(&mut args.run, values::run),
     },
     Key {
@@ -353,11 +353,17 @@ fn words() -> String {
 
 fn unknown(word: &Ident) -> String {
     let typed = word.to_string();
-    let meant = suggest::nearest(&typed, KEYS.iter().map(|key| key.word)).or_else(|| {
+    let near = || {
         KEYS.iter()
             .find(|key| key.near.contains(&typed.as_str()))
             .map(|key| key.word)
-    });
+    };
+    let meant = match typed.as_str() {
+        place @ ("worker" | "inline" | "task") => Some(format!("run = \"{place}\"")),
+        typed => suggest::nearest(typed, KEYS.iter().map(|key| key.word))
+            .or_else(near)
+            .map(str::to_owned),
+    };
     let (words, hint) = (words(), hint(meant));
     format!("unknown option `{typed}`; expected one of {words}{hint}")
 }

@@ -28,7 +28,7 @@ use crate::values::Time;
 ///
 /// ```text
 /// pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
-///     use ::timeout_runtime::__private as __timeout_p;
+///     use ::timeout_runtime::__timeout_runtime as __timeout_p;
 ///     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
 ///     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
 ///     let __ask = __ask.ms(200);
@@ -62,7 +62,7 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
 ///
 /// ```text
 /// fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
-///     use ::timeout_runtime::__private as __timeout_p;
+///     use ::timeout_runtime::__timeout_runtime as __timeout_p;
 ///     let cancel_token = __timeout_p::never_run::<__timeout_p::CancelToken>();
 ///     let _ = &cancel_token;
 ///     ({ BODY })
@@ -100,11 +100,11 @@ fn here(sig: &Signature) -> Span {
 fn open(door: &Door, here: Span) -> TokenStream {
     if let Some(path) = &door.runtime {
         let here = here.located_at(path.span());
-        quote_spanned!(here=> use #path::__private as __timeout_p;)
+        quote_spanned!(here=> use #path::__timeout_runtime as __timeout_p;)
     } else {
         // Where this is wrong, the option is missing from the attribute.
         let path = quote_spanned!(Span::mixed_site()=> ::timeout_runtime);
-        quote_spanned!(here=> use #path::__private as __timeout_p;)
+        quote_spanned!(here=> use #path::__timeout_runtime as __timeout_p;)
     }
 }
 

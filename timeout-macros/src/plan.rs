@@ -310,7 +310,7 @@ fn check_parts(params: &[Param], options: &[TokenStream], errors: &mut Errors) {
         .filter_map(|option| mentions::first(option, &parts))
     {
         let message = format!(
-            "options cannot see `{part}`, which is part of a pattern; give the argument a name"
+            "options cannot see `{part}`, which is part of a pattern; take the argument whole, and take it apart in the body"
         );
         errors.add(part, message);
     }
@@ -323,20 +323,21 @@ fn check_borrows(params: &[Param], shape: Shape<'_>, run: &Run, errors: &mut Err
         Run::AsyncTask(signal) => ("as a task", signal),
         Run::SyncInline(_) | Run::AsyncInline(_) | Run::MadeInline(_) => return,
     };
-    let inline = "set `run = \"inline\"`";
     let can_run_inline = matches!(signal, Signal::Fire(_));
     let lends = shape.answer().and_then(types::first_borrow).is_some();
     for param in params.iter().filter(|param| param.conditions.is_empty()) {
         let Some(borrow) = param.first_borrow() else {
             continue;
         };
-        // Callers wait for a change to what is theirs, or for a part of it: no owned value would do.
-        let remedy = match (borrow.is_mut || lends, can_run_inline) {
-            (true, true) => inline.to_owned(),
-            (true, false) => "take and return owned values".to_owned(),
-            (false, true) => format!("take {}, or {inline}", param.owned_form()),
-            (false, false) => format!("take {}", param.owned_form()),
+        // Callers wait for a change to what is theirs, or for a part of it: to take an owned value alone would not do.
+        let mut remedy = if borrow.is_mut || lends {
+            "take and return owned values".to_owned()
+        } else {
+            format!("take {}", param.owned_form())
         };
+        if can_run_inline {
+            remedy.push_str(", or set `run = \"inline\"`");
+        }
         let message =
             format!("an operation that runs {place} cannot borrow from its caller; {remedy}");
         errors.add(borrow.typed, message);

@@ -3,7 +3,7 @@
 
 #[doc(hidden)]
 #[path = "private.rs"]
-pub mod __private;
+pub mod __timeout_runtime;
 mod alarm;
 mod call;
 mod context;

@@ -63,9 +63,9 @@ impl fmt::Debug for Ending<'_> {
 #[diagnostic::on_unimplemented(
     message = "a function with a timeout cannot return `{Self}`",
     label = "this type cannot say that time ran out",
-    note = "return `Result<T, E>` with `E: From<TimeoutError> + Debug`, such as `Box<dyn Error + Send + Sync>`, or `Option<T>`, or give \
-            `fallback = ..`",
-    note = "a future behind an alias must be written out, as in `Pin<Box<dyn Future<Output = ..> + Send + '_>>`"
+    note = "return `Option<T>`, or `Result<T, E>` where `E` has both `From<TimeoutError>` and `Debug`, as `Box<dyn Error + Send + Sync>` has; \
+            or give `fallback = ..`",
+    note = "if it is a future behind an alias, write it out, as in `Pin<Box<dyn Future<Output = ..> + Send>>`"
 )]
 pub trait FromTimeout: Sized {
     /// The value that stands for a call without an answer.

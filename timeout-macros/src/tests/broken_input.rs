@@ -46,7 +46,7 @@ fn half_typed_input_keeps_signature_and_body() {
 #[test]
 fn after_a_mistake_the_token_is_bound_and_nothing_else_changes() {
     let bound = "fn w (mut x : u32) -> Option < u32 > { \
-         use :: timeout_runtime :: __private as __timeout_p ; \
+         use :: timeout_runtime :: __timeout_runtime as __timeout_p ; \
          let cancel_token = __timeout_p :: never_run :: < __timeout_p :: CancelToken > () ; \
          let _ = & cancel_token ; ({ cancel_token }) }";
     let expansion =

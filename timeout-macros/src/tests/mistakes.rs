@@ -42,7 +42,7 @@ fn an_unknown_option_is_named_with_the_one_that_was_meant() {
         ("after", Some("ms")),
         ("timeout", Some("limit")),
         ("LIMIT", Some("limit")),
-        ("inline", Some("run")),
+        ("inline", Some("run = \"inline\"")),
         ("colour", None),
     ] {
         let meant = meant
@@ -268,7 +268,9 @@ fn tokens_and_deadlines_are_expressions() {
 #[test]
 fn an_option_names_whole_arguments() {
     let unseen = |part| {
-        format!("options cannot see `{part}`, which is part of a pattern; give the argument a name")
+        format!(
+            "options cannot see `{part}`, which is part of a pattern; take the argument whole, and take it apart in the body"
+        )
     };
     check(
         "#[timeout(ms = from + to, grace = rest.limit, upstream = [stop, all])] fn f((from, to): (u64, u64), S { ref rest, .. }: S, all @ [_, ..]: [u8; 4]) -> Option<u8> { None }",
@@ -399,13 +401,12 @@ fn a_borrow_that_cannot_move_is_refused_with_an_owned_form() {
             &owned("`self: Arc<Self>`"),
             &owned("`String`"),
             &owned("`Vec<u8>`"),
-            "an operation that runs on a worker cannot borrow from its caller; set `run = \"inline\"`",
+            "an operation that runs on a worker cannot borrow from its caller; take and return owned values, or set `run = \"inline\"`",
             &owned("an owned value"),
             &owned("`Arc<Map>`"),
         ],
     );
-    let inline =
-        "an operation that runs on a worker cannot borrow from its caller; set `run = \"inline\"`";
+    let inline = "an operation that runs on a worker cannot borrow from its caller; take and return owned values, or set `run = \"inline\"`";
     for signature in [
         "fn f(&mut self) -> Option<u8>",
         "fn f(self: Pin<&mut Self>) -> Option<u8>",

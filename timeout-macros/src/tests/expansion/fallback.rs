@@ -5,7 +5,7 @@ fn count(rows: Vec<Row>) -> usize {
 // becomes
 
 fn count(rows: Vec<Row>) -> usize {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("count");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);

@@ -8,7 +8,7 @@ fn c() -> Option<u32> {
 
 fn c() -> Option<u32> {
     #![allow(unused_variables)]
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);

@@ -11,7 +11,7 @@ pub(crate) async fn load(&self) -> Config {
 // becomes
 
 pub(crate) async fn load(&self) -> Config {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(NAME);
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.max_abandoned(self.max());

@@ -13,7 +13,7 @@ fn sum(
     r#type: u32,
     __arg4: u8,
 ) -> Option<u32> {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("sum");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);

@@ -6,7 +6,7 @@ async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
 // becomes
 
 async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "load"),
     );

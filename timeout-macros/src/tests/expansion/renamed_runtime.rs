@@ -5,7 +5,7 @@ fn c() -> Option<u32> {
 // becomes
 
 fn c() -> Option<u32> {
-    use facade::rt::__private as __timeout_p;
+    use facade::rt::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);

@@ -11,7 +11,7 @@ fn scan<'a, T: Ord>(rows: &'a [T]) -> Result<Option<&'a T>, TimeoutError>
 where
     T: Clone,
 {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.secs(LIMIT);

@@ -6,7 +6,7 @@ fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
 // becomes
 
 fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);

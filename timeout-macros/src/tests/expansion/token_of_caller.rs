@@ -5,7 +5,7 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
 // becomes
 
 fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutError> {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let (__ask, __form) = __ask.caller_token(&cancel_token);

@@ -13,7 +13,7 @@ fn scan(
     #[allow(unused_mut)]
     cancel_token: CancelToken,
 ) -> Result<usize, TimeoutError> {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __form = __timeout_p::ByValue;

@@ -5,7 +5,7 @@ unsafe fn peek(at: *const u8) -> Option<u8> {
 // becomes
 
 unsafe fn peek(at: *const u8) -> Option<u8> {
-    use ::timeout_runtime::__private as __timeout_p;
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("peek");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
