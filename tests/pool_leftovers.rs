@@ -6,7 +6,7 @@
 mod annotated;
 mod support;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use support::{APART, EVERY_WAY, Gate, SHORT, SOON, Way, limit, record};
@@ -163,6 +163,38 @@ fn a_destructor_that_panics_in_what_a_call_keeps_kills_no_worker() {
 
 annotated! {
     mod at_most_one, [name = "pool_leftovers::attribute", secs = 60, max_abandoned = 1], () -> Result<u32, TimeoutError> { Ok(7) }
+}
+
+/// Guards against a worker that is free while it still drops what its call has kept: a call made by that could be handed to the very
+/// same worker, and wait for itself.
+#[test]
+fn what_a_worker_drops_last_may_make_calls() {
+    struct Calls(mpsc::Sender<Option<u32>>);
+
+    impl Drop for Calls {
+        fn drop(&mut self) {
+            let inner = limit("pool_leftovers::inner", 600_000);
+            let outcome = inner.outcome(|_| Ok::<_, TimeoutError>(7));
+            self.0.send(outcome.success()).unwrap();
+        }
+    }
+
+    let _turn = TURN.lock();
+    let (sender, answers) = mpsc::channel();
+    let calls = Calls(sender);
+    let outer = limit("pool_leftovers::outer", SHORT).with_listener(move |_| {
+        let _ = &calls;
+    });
+    let gate = Gate::new();
+    let held = gate.clone();
+    let outcome = outer.outcome(move |_| {
+        held.wait();
+        Ok::<_, TimeoutError>(())
+    });
+    assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+    drop(outer);
+    gate.open();
+    assert_eq!(answers.recv_timeout(SOON), Ok(Some(7)));
 }
 
 #[test]

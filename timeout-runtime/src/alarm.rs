@@ -64,9 +64,14 @@ impl Armed {
     /// Has it wake `waker` from now on. `false` if it has rung.
     fn wake(&mut self, waker: &Waker) -> bool {
         let rung = timer::rung();
-        let is_set = self.is_still(waker) || timer::rearm(self.key, waker);
-        (self.wakes, self.rung) = (Address::of(waker), rung);
-        is_set
+        if self.is_still(waker) {
+            return true;
+        }
+        // What the alarm keeps is a clone, and that is what is known by its address.
+        let waker = waker.clone();
+        self.wakes = Address::of(&waker);
+        self.rung = rung;
+        timer::rearm(self.key, waker)
     }
 }
 
@@ -77,11 +82,6 @@ impl Drop for Armed {
 }
 
 impl CallerAlarm {
-    /// Whether one was set; it may have rung since.
-    pub(crate) fn is_set(&self) -> bool {
-        !matches!(self, Self::Unset)
-    }
-
     /// Whether the task need not look at the clock: its alarm is set, and has not rung.
     #[inline]
     pub(crate) fn watches(&mut self, context: &Context<'_>) -> bool {
@@ -128,9 +128,9 @@ impl CallerAlarm {
         }
         #[cfg(not(feature = "tokio"))]
         let _ = clock;
-        let waker = context.waker();
-        let (address, rung) = (Address::of(waker), timer::rung());
-        match timer::arm(at, Alarm::Wake(Some(waker.clone()))) {
+        let waker = context.waker().clone();
+        let (address, rung) = (Address::of(&waker), timer::rung());
+        match timer::arm(at, Alarm::Wake(Some(waker))) {
             Some(key) => {
                 *self = Self::Armed(Armed {
                     at,

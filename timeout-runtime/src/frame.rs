@@ -96,10 +96,10 @@ impl Call {
         Clock::Real.has_come_to(self.terms.deadline())
     }
 
-    /// The call's token. From here on it counts whose time the call goes by.
+    /// The call's token.
     #[cold]
     fn token(&mut self) -> CancelToken {
-        let terms = Terms::settled(self.terms().clone());
+        let terms = Terms::Plain(self.terms().clone());
         let node = Node::new(terms, Watch::Clocked, &[], ());
         if self.gone {
             node.fire(Cause::Cancelled, None);

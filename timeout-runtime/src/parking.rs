@@ -61,12 +61,27 @@ pub(crate) fn store<L: Lock>(
         Some(Some(held)) if held.will_wake(waker) => return true,
         Some(_) => {}
     }
-    let fresh = waker.clone();
+    put(mutex, place, waker.clone())
+}
+
+/// Has the `place` inside `mutex` hold `waker`; `false` if there is no such place any more. Whichever waker is left over is dropped outside
+/// the lock.
+pub(crate) fn put<L: Lock>(
+    mutex: &L,
+    place: impl Fn(&mut L::Inside) -> Option<&mut Option<Waker>>,
+    waker: Waker,
+) -> bool {
+    let mut waker = Some(waker);
     let mut state = lock(mutex);
-    let held = place(&mut state).map(|place| place.replace(fresh));
+    let is_there = match place(&mut state) {
+        Some(place) => {
+            std::mem::swap(place, &mut waker);
+            true
+        }
+        None => false,
+    };
     drop(state);
-    let is_there = held.is_some();
-    unwind::dispose(held);
+    unwind::dispose(waker);
     is_there
 }
 

@@ -71,7 +71,8 @@ pub trait FromTimeout: Sized {
     /// The value that stands for a call without an answer.
     fn from_timeout(error: TimeoutError) -> Self;
 
-    /// What this value means. It is called at most once, where the operation ended; not where the answer is in time and nobody hears of it.
+    /// What this value means. It is called at most once, on the thread where the operation ended, outside any call; not where the answer is
+    /// in time and nobody hears of it.
     fn ending(&self) -> Ending<'_>;
 }
 

@@ -123,33 +123,6 @@ impl Terms {
         }
     }
 
-    /// Of a plain call, by the clock of its executor: where that is virtual, the call began just now.
-    pub(crate) fn settled(call: Plain) -> Self {
-        let clock = Clock::EXECUTOR.settled();
-        if clock == Clock::Real {
-            return Self::Plain(call);
-        }
-        let start = clock.now();
-        let deadline = start.plus_nanos(call.limit);
-        Self::Full(Box::new(Full {
-            id: call.id,
-            limit: Some(Duration::from_nanos(call.limit)),
-            grace: Duration::ZERO,
-            clock,
-            start,
-            deadline,
-            cause: Cause::TimedOut,
-            end: deadline,
-            signal: if call.policy.cancel {
-                deadline
-            } else {
-                Tick::NEVER
-            },
-            policy: call.policy,
-            is_call: true,
-        }))
-    }
-
     fn known(&self) -> &Self {
         match self {
             Self::Ahead(ahead) => ahead.begun.get().unwrap_or(&Self::None),

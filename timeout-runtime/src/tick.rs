@@ -15,6 +15,16 @@ const MIDDLE: u64 = 1 << 62;
 /// rest is for a machine that is slow to serve it.
 pub(crate) const BEHIND: u64 = 100_000_000;
 
+/// Whether the coarse clock is a monotonic one. On other systems it may be set back.
+const IS_MONOTONIC: bool = cfg!(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "macos",
+    target_os = "freebsd",
+    target_os = "dragonfly",
+    windows
+));
+
 /// An instant in nanoseconds. What lies beyond its range, more than four centuries ahead, is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tick(u64);
@@ -39,6 +49,9 @@ impl Tick {
 
     /// About now, for a fraction of the cost: what the timer interrupt has left in memory.
     pub(crate) fn glance() -> Self {
+        if !IS_MONOTONIC {
+            return Self::now();
+        }
         let (_, anchor) = *ANCHOR;
         let now = coarsetime::Instant::now_without_cache_update();
         Self(MIDDLE.saturating_add(now.duration_since(anchor).as_nanos()))

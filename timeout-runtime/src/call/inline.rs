@@ -89,7 +89,11 @@ impl Frame {
             Err(sides.unanswered(sides.leave(), false))
         })?;
         match panic {
-            Some(panic) => resume_unwind(panic),
+            Some(panic) => {
+                // It is not to be dropped by the panic, should that be one of asking what it means.
+                value.clear();
+                resume_unwind(panic)
+            }
             None => Ok(()),
         }
     }
@@ -143,7 +147,7 @@ impl<R> Value for Given<R> {
     fn assess(&self, found: &mut Found<'_>) {
         if let Self(Some(value), classify) = self {
             found.ended();
-            found.means(classify(value));
+            found.means(frame::outside(|| classify(value)));
         }
     }
 
@@ -209,6 +213,9 @@ impl InlineCall {
     #[must_use]
     #[inline]
     pub fn new(ask: Ask) -> Self {
+        if Clock::EXECUTOR.is_virtual() {
+            return Self::linked(ask);
+        }
         match ask.plain(true) {
             Ok(call) => Self::at(Stage::UnderWay, Frame::Plain(call)),
             Err(ask) => Self::linked(ask),
@@ -336,24 +343,19 @@ impl InlineCall {
     /// The operation is pending: looks at the clock and the token, with the task registered first.
     fn next(&mut self, context: &mut Context<'_>) -> Next {
         if let Frame::Plain(call) = &mut self.frame {
-            if self.alarm.watches(context) {
+            if !self.wait.is_signalled() && self.alarm.watches(context) {
                 return Next::Wait;
             }
-            if !self.alarm.is_set() && Clock::EXECUTOR.is_virtual() {
-                // Its token settles whose time it goes by.
-                self.frame.token();
-            } else {
-                if call.is_over() {
-                    return if self.wait.signal() {
-                        Next::Poll
-                    } else {
-                        Next::Over
-                    };
-                }
-                let deadline = call.terms().deadline();
-                self.alarm.set(Clock::Real, deadline, context);
-                return Next::Wait;
+            if call.is_over() {
+                return if self.wait.signal() {
+                    Next::Poll
+                } else {
+                    Next::Over
+                };
             }
+            let deadline = call.terms().deadline();
+            self.alarm.set(Clock::Real, deadline, context);
+            return Next::Wait;
         }
         if let Frame::Token(CancelToken(token)) = &self.frame {
             token.attend();

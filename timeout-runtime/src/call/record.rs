@@ -120,12 +120,12 @@ impl<R> Run<R> for Elsewhere {
 }
 
 /// A value that is kept once it has been looked at, whatever comes of that.
-struct Kept<'a, F, R, K> {
+struct Held<'a, F, R, K> {
     value: Option<R>,
     by: &'a Typed<F, R, K>,
 }
 
-impl<F, R, K> Drop for Kept<'_, F, R, K> {
+impl<F, R, K> Drop for Held<'_, F, R, K> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
             self.by.swap(Stage::Value(value));
@@ -150,13 +150,13 @@ where
         let Some(value) = value.downcast_mut::<Option<R>>() else {
             return;
         };
-        let kept = Kept {
+        let held = Held {
             value: value.take(),
             by: self,
         };
-        if let Some(value) = &kept.value {
+        if let Some(value) = &held.value {
             found.ended();
-            found.means((self.classify)(value));
+            found.means(frame::outside(|| (self.classify)(value)));
         }
     }
 
@@ -248,7 +248,8 @@ impl Apart {
     }
 
     /// Runs the operation on the worker, as its caller's thread would, unless it was withdrawn. `free` is called once nothing is left that could
-    /// take time.
+    /// take time, with the record let go of: before the caller is woken, so that his next call finds the worker free, unless waking him runs
+    /// somebody else's code.
     pub(crate) fn work(self, carried: Carried, worker: WorkerName, free: &mut dyn FnMut()) {
         let sides = self.sides();
         if !sides.start_on(Some(worker)) {
@@ -260,18 +261,26 @@ impl Apart {
             self.op().run(self.cancel_token(), found);
         };
         let found = Found::nothing(sides.terms);
-        carried.within(found, run, |panic, found| self.conclude(panic, found, free));
+        let caller = self.record().state.caller;
+        carried.within(found, run, |panic, found| {
+            self.conclude(panic, found);
+            if caller == Caller::Polled {
+                self.0.wake_owner();
+            }
+        });
+        // A parked thread wakes without running anybody's code.
+        let owner = self.0.take_owner();
+        // Perhaps the last who holds the listener of a policy, callbacks, or a reason.
+        unwind::dispose(self);
+        free();
+        if let Some(owner) = owner {
+            owner.wake();
+        }
     }
 
     /// The operation has ended. Its answer goes to the caller if it counts and the caller is there; else its value is dropped
-    /// here and reported. `free` is called before the caller is woken, so that his next call finds the worker free, unless waking him runs
-    /// somebody else's code.
-    pub(crate) fn conclude(
-        &self,
-        panic: Option<Payload>,
-        found: Found<'_>,
-        free: &mut dyn FnMut(),
-    ) {
+    /// here and reported. Who called this wakes the caller then.
+    pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>) {
         let (sides, op) = (self.sides(), self.op());
         let report = sides.report(panic.as_ref(), found);
         if sides.stands(&report) {
@@ -286,17 +295,6 @@ impl Apart {
             op.clear();
             unwind::dispose(panic);
             sides.stop(report);
-        }
-        match self.record().state.caller {
-            // It wakes without running anybody's code.
-            Caller::Parked => {
-                free();
-                self.0.wake_owner();
-            }
-            Caller::Polled => {
-                self.0.wake_owner();
-                free();
-            }
         }
     }
 

@@ -130,7 +130,8 @@ impl Side {
         frame::mute(&muted, || {
             let mut found = Found::nothing(call.sides().terms);
             let panic = panic.or_else(|| unwind::catch(|| call.op().keep(value, &mut found)).err());
-            call.conclude(panic, found, &mut || {});
+            call.conclude(panic, found);
+            call.token().wake_owner();
         });
     }
 

@@ -143,8 +143,8 @@ fn start(name: &str, run: fn()) -> Option<Thread> {
 }
 
 /// Has the alarm wake `waker` from now on. `false` if it has rung.
-pub(crate) fn rearm(key: Key, waker: &Waker) -> bool {
-    parking::store(
+pub(crate) fn rearm(key: Key, waker: Waker) -> bool {
+    parking::put(
         &STATE,
         |state| match state.armed.get_mut(key.slot as usize) {
             Some(Armed {
@@ -310,7 +310,7 @@ mod tests {
         .unwrap();
         let at = Tick::now().plus(Duration::from_millis(5));
         let soon = arm(at, Alarm::Wake(Some(parking::waker()))).unwrap();
-        while rearm(soon, &parking::waker()) {
+        while rearm(soon, parking::waker()) {
             parking::park_until(Tick::NEVER);
         }
         assert!(Tick::now() >= at);

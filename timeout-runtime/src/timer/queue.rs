@@ -1,7 +1,7 @@
 //! [`Queue`]: alarms in the order of their times.
 //!
 //! Limits are mostly a few constants, and alarms of one length are set in the order in which they ring. So an alarm goes to the end of
-//! a run, the fullest one that it does not spoil the order of; soon each length has a run of its own, arming is a push, and the first alarm of all is
+//! a run, that one whose last alarm is the latest before it; soon each length has a run of its own, arming is a push, and the first alarm of all is
 //! at the front of some run. What fits no run goes to a heap. An alarm that is taken back leaves its entry behind, dead; dead entries
 //! are thrown out at the ends of the runs, and everywhere once they are the majority.
 

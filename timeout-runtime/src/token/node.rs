@@ -319,7 +319,9 @@ impl Head {
         }
         let mut links = lock(&self.links);
         if self.cause().is_none() {
-            let is_due = self.state.load(Ordering::Acquire) != PLAIN && self.terms.is_due();
+            // Who says that the deadline has come has looked. Only that it may have been forgotten since.
+            let is_live = self.state.load(Ordering::Acquire) != PLAIN;
+            let is_due = is_live && (matches!(signal, Signal::Deadline) || self.terms.is_due());
             let (cause, reason) = match signal {
                 Signal::Earlier(cause, reason) => (cause, reason),
                 // Whoever comes after the deadline comes too late to be the cause.
@@ -363,6 +365,9 @@ impl Head {
     /// The nearest deadline of this token and all above it.
     pub(crate) fn deadline(&self) -> Deadline {
         let mut nearest = self.own_deadline();
+        if self.has_settled_all() {
+            return nearest;
+        }
         let mut todo = self.parents();
         // Above a token with several parents lines may meet again.
         let mut seen = HashSet::new();
@@ -370,10 +375,19 @@ impl Head {
             let is_news = todo.is_empty() || seen.insert(Arc::as_ptr(&node).cast::<()>());
             if is_news {
                 nearest = nearest.min(node.own_deadline());
-                todo.extend(node.parents());
+                if !node.has_settled_all() {
+                    todo.extend(node.parents());
+                }
             }
         }
         nearest
+    }
+
+    /// Whether no deadline above can be nearer: a call has taken the nearest of all above it for its own, and those are at most
+    /// forgotten.
+    fn has_settled_all(&self) -> bool {
+        let is_live = self.state.load(Ordering::Acquire) != PLAIN;
+        is_live && self.terms.is_call() && self.terms.fires() && self.call().is_none()
     }
 
     fn parents(&self) -> Vec<NodeRef> {
@@ -422,10 +436,14 @@ impl Head {
         unwind::dispose(owner);
     }
 
+    /// The waker of the caller, who is about to be woken.
+    pub(crate) fn take_owner(&self) -> Option<Waker> {
+        lock(&self.links).owner.take()
+    }
+
     /// Wakes the caller of the call that this token belongs to.
     pub(crate) fn wake_owner(&self) {
-        let owner = lock(&self.links).owner.take();
-        if let Some(waker) = owner {
+        if let Some(waker) = self.take_owner() {
             unwind::contain(|| waker.wake());
         }
     }

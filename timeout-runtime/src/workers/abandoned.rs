@@ -1,5 +1,6 @@
 //! Operations that run on after their call's verdict: by name and age, for as long as they do.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
@@ -58,7 +59,7 @@ pub fn abandoned() -> Vec<Abandoned> {
             age: left.since.elapsed(),
         })
         .collect();
-    abandoned.sort_by_key(|left| left.call);
+    abandoned.sort_by_key(|left| Reverse(left.age));
     abandoned
 }
 

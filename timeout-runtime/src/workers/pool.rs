@@ -49,14 +49,14 @@ const LONGEST_STREAK: u8 = 255;
 
 /// What others poll while its neighbours are written to.
 #[repr(align(128))]
-struct Apart<T>(T);
+struct OwnLine<T>(T);
 
 struct Worker {
     name: WorkerName,
     word: AtomicU8,
-    /// How many jobs it was given; written by who has claimed it.
+    /// How many jobs it was given; written by who has claimed it, or by itself when it stays for a queued one.
     given: AtomicU32,
-    done: Apart<AtomicU32>,
+    done: OwnLine<AtomicU32>,
     /// For its own waits.
     spin: Spin,
     /// How many callers in a row have found it done by spinning.
@@ -230,7 +230,7 @@ fn start(job: Job, cap: usize) -> Result<Handed, Job> {
             name,
             word: AtomicU8::new(JOB),
             given: AtomicU32::new(1),
-            done: Apart(AtomicU32::new(0)),
+            done: OwnLine(AtomicU32::new(0)),
             spin: Spin::new(),
             streak: AtomicU8::new(0),
             listed: AtomicBool::new(false),
