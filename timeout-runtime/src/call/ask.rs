@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::deadline::Deadline;
+use crate::deadline::{Clock, Deadline};
 use crate::frame::{self, Call};
 use crate::policy::PolicyRef;
 use crate::tick;
@@ -82,12 +82,16 @@ impl Ask {
         is_plain.then_some(limit)
     }
 
-    /// The call, which starts now if nothing but its limit could end it. `glance` allows a rough look at the clock.
+    /// The call, which starts now if nothing but its limit could end it, and `clock` is the system's here and now. The executor's clock allows
+    /// a rough look.
     #[inline]
-    pub(crate) fn plain(self, glance: bool) -> Result<Call, Self> {
+    pub(crate) fn plain(self, clock: Clock) -> Result<Call, Self> {
         match self.plain_limit() {
-            Some(limit) => Ok(Call::new(self.policy, limit, glance)),
-            None => Err(self),
+            Some(limit) if !clock.is_virtual() => {
+                let glance = clock != Clock::Real;
+                Ok(Call::new(self.policy, limit, glance))
+            }
+            _ => Err(self),
         }
     }
 

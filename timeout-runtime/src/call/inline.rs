@@ -114,7 +114,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    let mut frame = match ask.plain(false) {
+    let mut frame = match ask.plain(Clock::Real) {
         Ok(call) => Frame::Plain(call),
         Err(ask) => begin_linked(ask, Clock::Real)?,
     };
@@ -213,10 +213,7 @@ impl InlineCall {
     #[must_use]
     #[inline]
     pub fn new(ask: Ask) -> Self {
-        if Clock::EXECUTOR.is_virtual() {
-            return Self::linked(ask);
-        }
-        match ask.plain(true) {
+        match ask.plain(Clock::EXECUTOR) {
             Ok(call) => Self::at(Stage::UnderWay, Frame::Plain(call)),
             Err(ask) => Self::linked(ask),
         }
