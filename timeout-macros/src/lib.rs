@@ -92,6 +92,9 @@ use crate::plan::{Door, Plan};
 /// Where it may not borrow, its arguments and its answer must be `Send + 'static`: take `String` for `&str`, `Arc<T>` for
 /// `&T`, `self: Arc<Self>` for `&self`. `cancel = false` goes with neither `run = "inline"` nor `grace`.
 ///
+/// A lifetime that a type hides, as in `Rows` for `Rows<'_>`, shows to the compiler alone. Its error then is E0521, that the argument
+/// must outlive `'static`: take an owned value, or set `run = "inline"`.
+///
 /// The clock of a `fn` starts when it is called, that of an `async fn` when its future is first polled.
 ///
 /// A `fn` returns a future if its return type is spelled `impl Future<Output = R> + …` or `Pin<Box<dyn Future<Output = R> + …>>`, which
