@@ -106,7 +106,7 @@ mod subject {
         panic!("boom {}", 400 + std::hint::black_box(2));
     }
 
-    #[ignore = "to be looked at"]
+    #[ignore = "an ignored test must not run"]
     #[test]
     #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
     fn ignored_above() {
@@ -115,13 +115,13 @@ mod subject {
 
     #[test]
     #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
-    #[ignore = "to be looked at"]
+    #[ignore = "an ignored test must not run"]
     fn ignored_below() {
         note("ignored_below");
     }
 
     #[tokio::test]
-    #[ignore = "to be looked at"]
+    #[ignore = "an ignored test must not run"]
     #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
     async fn ignored_tokio() {
         note("ignored_tokio");
@@ -129,14 +129,14 @@ mod subject {
 
     pub(super) const LINE: u32 = line!() + 5;
     #[test]
-    #[ignore = "it fails on purpose"]
+    #[ignore = "it fails, which another test expects"]
     #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
     fn fails() {
         panic!("boom {}", std::hint::black_box(7));
     }
 
     #[test]
-    #[ignore = "it fails on purpose"]
+    #[ignore = "it fails, which another test expects"]
     #[timeout(name = "on_tests::stuck", ms = 300, fallback = panic_on_timeout)]
     fn never_ends() {
         loop {
@@ -145,14 +145,14 @@ mod subject {
     }
 
     #[tokio::test]
-    #[ignore = "it fails on purpose"]
+    #[ignore = "it fails, which another test expects"]
     #[timeout(name = "on_tests::stuck", ms = 300, fallback = panic_on_timeout)]
     async fn tokio_never_ends() {
         std::future::pending::<()>().await;
     }
 
     #[test]
-    #[ignore = "it prints"]
+    #[ignore = "it prints, which another test reads"]
     #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
     fn prints() {
         println!("printed by an operation");

@@ -121,7 +121,7 @@ impl CallContext {
             // One token has to hear both.
             _ => {
                 let parents: Vec<NodeRef> = parents.iter().map(|token| token.0.clone()).collect();
-                let node = Node::new(terms, Watch::Clocked, &parents, ());
+                let node = Node::new(terms, Watch::Clocked, &parents);
                 Frame::Token(CancelToken(node))
             }
         }

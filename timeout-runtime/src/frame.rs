@@ -100,7 +100,7 @@ impl Call {
     #[cold]
     fn token(&mut self) -> CancelToken {
         let terms = Terms::Plain(self.terms().clone());
-        let node = Node::new(terms, Watch::Clocked, &[], ());
+        let node = Node::new(terms, Watch::Clocked, &[]);
         if self.gone {
             node.fire(Cause::Cancelled, None);
         }

@@ -5,8 +5,9 @@ use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
 
-use crate::call::inline::{self, Run};
+use crate::call::inline;
 use crate::call::made::{self, MadeCall};
+use crate::call::polled::Run;
 use crate::call::remote::RemoteCall;
 use crate::call::rim::{Finish, Or, OrElse};
 use crate::call::sides::Classify;
@@ -25,7 +26,7 @@ pub use std::{concat, module_path};
 
 pub use crate::call::TokenParam;
 pub use crate::call::ask::Ask;
-pub use crate::call::inline::InlineCall;
+pub use crate::call::polled::InlineCall;
 pub use crate::error::TimeoutError;
 pub use crate::policy::Policy;
 pub use crate::returns::{Ending, FromTimeout};

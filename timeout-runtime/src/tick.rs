@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 /// What ticks are counted from, on both clocks. It is in the middle of the range: there is time before it, too.
 static ANCHOR: LazyLock<(Instant, coarsetime::Instant)> = LazyLock::new(|| {
-    // In this order, and since the coarse clock is behind, a glance shows too late a time, if any.
-    let coarse = coarsetime::Instant::now_without_cache_update();
-    (Instant::now(), coarse)
+    // The coarse clock is behind by more or less now than it will be then, so a glance is off by one interrupt at most, either way.
+    (
+        Instant::now(),
+        coarsetime::Instant::now_without_cache_update(),
+    )
 });
 const MIDDLE: u64 = 1 << 62;
 
-/// How far a glance may be behind a reading. What is glanced at is set by the timer interrupt, some 60 to 1000 times a second; the
+/// How far a glance may be off. What is glanced at is set by the timer interrupt, some 60 to 1000 times a second; the
 /// rest is for a machine that is slow to serve it.
 pub(crate) const BEHIND: u64 = 100_000_000;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::call::ask::Ask;
-use crate::call::inline::{self, InlineCall};
+use crate::call::inline;
+use crate::call::polled::InlineCall;
 use crate::call::rim::{AsOutcome, AsResult, Finish};
 #[cfg(feature = "tokio")]
 use crate::call::task;

@@ -14,14 +14,14 @@ use crate::token::{CancelToken, DropGuard};
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::inline::InlineCall;
+use super::polled::InlineCall;
 use super::rim::Finish;
 use super::sides::Classify;
 
 pin_project! {
     /// A call that starts when it is first polled; its operation is there already.
     ///
-    /// Cancel safe if the operation is: a call that is dropped fires its token, and then drops the operation.
+    /// Cancel safe if the operation is: a call that is dropped fires its token and drops the operation, in this order once it has started.
     #[must_use = "futures do nothing unless polled"]
     pub struct MadeCall<R, Fut, M> {
         // In this order: the operation is dropped inside its call.
@@ -61,7 +61,7 @@ where
     let mut guard = None;
     let param = A::of(|| {
         let terms = Terms::ahead(ask.policy.clone(), ask.limit);
-        let token = CancelToken(Node::new(terms, Watch::Clocked, &[], ()));
+        let token = CancelToken(Node::new(terms, Watch::Clocked, &[]));
         guard = Some(token.drop_guard());
         token
     });

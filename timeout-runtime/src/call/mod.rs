@@ -11,6 +11,7 @@ pub(crate) mod carried;
 pub(crate) mod inline;
 pub(crate) mod made;
 mod open;
+pub(crate) mod polled;
 pub(crate) mod record;
 pub(crate) mod remote;
 pub(crate) mod rim;

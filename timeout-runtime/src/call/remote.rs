@@ -220,37 +220,40 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for RemoteCall<R, L, M> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
         let Self { stage, finish, .. } = &mut *self;
+        let mut finish = |ending| match finish.take() {
+            Some(finish) => Poll::Ready(finish.finish(ending)),
+            None => unreachable!("a call finishes once"),
+        };
         // Whatever panics from here on, the call is over.
-        let mut ending = match std::mem::replace(stage, Stage::Done) {
-            Stage::Waiting(waiting) => Ok(waiting),
-            Stage::Before(launch) => launch.launch().map(|launched| Waiting {
-                launched,
-                wait: Wait::default(),
-                alarm: CallerAlarm::default(),
-            }),
+        let mut waiting = match std::mem::replace(stage, Stage::Done) {
+            Stage::Waiting(waiting) => waiting,
+            Stage::Before(launch) => match launch.launch() {
+                Ok(launched) => Waiting {
+                    launched,
+                    wait: Wait::default(),
+                    alarm: CallerAlarm::default(),
+                },
+                Err(error) => return finish(Err(error)),
+            },
             Stage::Done => panic!("a finished call was polled again"),
         };
         let mut answer = None::<R>;
-        let ending = match &mut ending {
-            Err(error) => Err(error.clone()),
-            Ok(waiting) => match waiting.poll(context, &mut answer) {
-                Poll::Ready(ending) => ending,
-                Poll::Pending => {
-                    if let Ok(waiting) = ending {
-                        *stage = Stage::Waiting(waiting);
-                    }
-                    return Poll::Pending;
-                }
-            },
+        let Poll::Ready(ending) = waiting.poll(context, &mut answer) else {
+            *stage = Stage::Waiting(waiting);
+            return Poll::Pending;
         };
-        let ending = match (ending, answer) {
-            (Err(error), _) => Err(error),
-            (Ok(()), Some(answer)) => Ok(answer),
-            (Ok(()), None) => unreachable!("an answer is handed over whole"),
-        };
-        match finish.take() {
-            Some(finish) => Poll::Ready(finish.finish(ending)),
-            None => unreachable!("a call finishes once"),
-        }
+        finish(handed_over(ending, answer))
+    }
+}
+
+/// The ending of a call with the answer that it has put in its place.
+pub(crate) fn handed_over<R>(
+    ending: Result<(), TimeoutError>,
+    answer: Option<R>,
+) -> Result<R, TimeoutError> {
+    ending?;
+    match answer {
+        Some(answer) => Ok(answer),
+        None => unreachable!("an answer is handed over whole"),
     }
 }

@@ -158,13 +158,22 @@ impl Report {
         )
     }
 
-    /// What listeners are told. No value counts like an error, where it is not taken for an answer.
-    fn into_failure(self, nothing: &'static str) -> Option<Failure<'static>> {
-        match *self.fault? {
-            Fault::Nothing if nothing.is_empty() => None,
-            Fault::Nothing => Some(Failure::Error(nothing.into())),
-            Fault::Error(failure) | Fault::Panic(failure) => Some(failure),
+    /// What listeners are told if it counted.
+    fn in_time(self) -> EventKind<'static> {
+        match self.fault.map(|fault| *fault) {
+            None | Some(Fault::Nothing) => EventKind::Succeeded,
+            Some(Fault::Error(failure) | Fault::Panic(failure)) => EventKind::Failed(failure),
         }
+    }
+
+    /// What they are told if it came late, where no value counts like an error.
+    fn late(self) -> EventKind<'static> {
+        let failure = match self.fault.map(|fault| *fault) {
+            None => return EventKind::AbandonedWorkerSucceeded,
+            Some(Fault::Nothing) => Failure::Error("None".into()),
+            Some(Fault::Error(failure) | Fault::Panic(failure)) => failure,
+        };
+        EventKind::AbandonedWorkerFailed(failure)
     }
 }
 
@@ -254,10 +263,7 @@ impl Sides<'_> {
             return;
         }
         let elapsed = self.terms.until(report.at);
-        let kind = match report.into_failure("") {
-            None => EventKind::Succeeded,
-            Some(failure) => EventKind::Failed(failure),
-        };
+        let kind = report.in_time();
         self.terms
             .tell(self.terms.id(), kind, elapsed, self.state.worker());
     }
@@ -327,10 +333,7 @@ impl Sides<'_> {
     fn report_late(&self, id: CallId) {
         if let Some(report) = self.late.take() {
             let elapsed = self.terms.until(report.at);
-            let kind = match report.into_failure("None") {
-                None => EventKind::AbandonedWorkerSucceeded,
-                Some(failure) => EventKind::AbandonedWorkerFailed(failure),
-            };
+            let kind = report.late();
             self.terms.tell(id, kind, elapsed, self.state.worker());
         }
         abandoned::remove(self.state.key());

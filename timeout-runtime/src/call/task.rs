@@ -129,7 +129,8 @@ impl Side {
         drop(frame);
         frame::mute(&muted, || {
             let mut found = Found::nothing(call.sides().terms);
-            let panic = panic.or_else(|| unwind::catch(|| call.op().keep(value, &mut found)).err());
+            let panic =
+                panic.or_else(|| unwind::panic_of(&mut || call.op().keep(value, &mut found)));
             call.conclude(panic, found);
             call.token().wake_owner();
         });
@@ -191,11 +192,11 @@ where
             unwind::dispose(this.start.take());
             return Poll::Ready(());
         }
-        let call = side.call.clone();
+        let mut token = this.start.is_some().then(|| side.call.cancel_token());
         let mut value = None;
         let mut panic = side.inside(&mut || {
-            if let Some(start) = this.start.take() {
-                this.future.set(Some(start(A::of(|| call.cancel_token()))));
+            if let (Some(start), Some(token)) = (this.start.take(), token.take()) {
+                this.future.set(Some(start(A::of(|| token))));
             }
             if let Some(future) = this.future.as_mut().as_pin_mut()
                 && let Poll::Ready(output) = future.poll(context)

@@ -17,7 +17,7 @@ use super::ask::Ask;
 use super::carried::Carried;
 use super::open::open;
 use super::record::{Apart, ByCall, Stage, Typed};
-use super::remote::{Launch, Launched, RemoteCall};
+use super::remote::{Launch, Launched, RemoteCall, handed_over};
 use super::sides::{Caller, Classify};
 
 /// Hands the operation to a worker.
@@ -43,11 +43,8 @@ where
         classify,
     };
     let mut answer = None::<R>;
-    hand_in(Apart::open(opening, Caller::Parked, op))?.park(&mut answer)?;
-    match answer {
-        Some(answer) => Ok(answer),
-        None => unreachable!("an answer is handed over whole"),
-    }
+    let ending = hand_in(Apart::open(opening, Caller::Parked, op))?.park(&mut answer);
+    handed_over(ending, answer)
 }
 
 /// An operation that is to be built and polled on a worker.

@@ -39,8 +39,8 @@ pub use wait::{Cancelled, CancelledOwned, Registration};
 /// assert!(other.check().unwrap_err().is_cancelled());
 /// ```
 ///
-/// Reading is one atomic load at any depth; a clock reading comes on top where nobody watches the token's deadline, as in a sync
-/// call that runs inline.
+/// Reading is one atomic load at any depth; a look at the clock comes on top where nobody watches the token's deadline, as in a sync
+/// call that runs inline, and in an async one until it waits for something.
 #[derive(Clone)]
 pub struct CancelToken(pub(crate) NodeRef);
 
@@ -48,7 +48,7 @@ impl CancelToken {
     /// A token of its own, which fires when somebody cancels it.
     #[must_use]
     pub fn new() -> Self {
-        Self(Node::new(Terms::None, Watch::Watched, &[], ()))
+        Self(Node::new(Terms::None, Watch::Watched, &[]))
     }
 
     /// A token that never fires by itself and is not linked to anything.
@@ -70,7 +70,7 @@ impl CancelToken {
     }
 
     fn below(parents: &[NodeRef]) -> Self {
-        Self(Node::new(Terms::None, Watch::Watched, parents, ()))
+        Self(Node::new(Terms::None, Watch::Watched, parents))
     }
 
     /// A token that fires as soon as one of `parents` does, with that one's cause.

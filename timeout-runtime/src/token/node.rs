@@ -1,4 +1,4 @@
-//! The node behind a token: its state, its links, and how a signal travels.
+//! The node behind a token: its state and its links. `spread.rs` has how a signal travels.
 //!
 //! ```text
 //!            settle              attend
@@ -32,8 +32,12 @@ use crate::tick::Tick;
 use crate::timer::{self, Alarm};
 use crate::{parking, unwind, workers};
 
-use super::links::{Callback, Fallout, Links, More};
+use super::links::{Callback, Links, More};
 use super::parents::{Link, Parents};
+
+mod spread;
+
+use spread::Signal;
 
 /// A node whose cargo is of no interest.
 pub(crate) type NodeRef = Arc<Node>;
@@ -56,16 +60,6 @@ fn code(cause: Cause) -> u8 {
 
 fn cause_of(state: u8) -> Option<Cause> {
     CAUSES.get(usize::from(state.checked_sub(FIRED)?)).copied()
-}
-
-/// What makes a token fire.
-enum Signal {
-    /// Its deadline has come.
-    Deadline,
-    /// Somebody says so, with a reason perhaps.
-    From(Cause, Option<Reason>),
-    /// As `From`, before the token was there.
-    Earlier(Cause, Option<Reason>),
 }
 
 /// Who looks out for a token's deadline.
@@ -111,16 +105,6 @@ impl<C: ?Sized> Deref for Node<C> {
     }
 }
 
-impl<C: Cargo + 'static> Node<C> {
-    /// A node below `parents`, fired already if one of them is.
-    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[NodeRef], cargo: C) -> NodeRef {
-        let head = Head::new(terms, watch);
-        let node: NodeRef = Arc::new(Self { head, cargo });
-        node.link(parents);
-        node
-    }
-}
-
 impl Head {
     pub(crate) fn new(terms: Terms, watch: Watch) -> Self {
         let state = match watch {
@@ -138,6 +122,14 @@ impl Head {
 }
 
 impl Node {
+    /// A token below `parents`, fired already if one of them is.
+    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[NodeRef]) -> NodeRef {
+        let head = Head::new(terms, watch);
+        let node: NodeRef = Arc::new(Node { head, cargo: () });
+        node.link(parents);
+        node
+    }
+
     /// The call that this token was given out ahead of has begun, and `call` is its node: from here on the token hears all that the call
     /// does.
     pub(crate) fn begin(self: &Arc<Self>, call: &NodeRef) {
@@ -169,9 +161,7 @@ impl Node {
             self.state.store(WATCHED, Ordering::Release);
         }
     }
-}
 
-impl Node {
     /// Links the node below `parents`; done once.
     pub(crate) fn link(self: &Arc<Self>, parents: &[NodeRef]) {
         if parents.is_empty() {
@@ -261,87 +251,6 @@ impl Head {
 
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
-    }
-
-    /// The cause as this node reads it when it comes from above.
-    fn hears(&self, cause: Cause) -> Cause {
-        match self.terms {
-            // The call's own node has done so.
-            Terms::Ahead(_) => cause,
-            _ if self.terms.is_call() => cause.entering(),
-            _ => cause,
-        }
-    }
-
-    /// The deadline has come, unless it has been forgotten meanwhile. Callbacks run on a worker.
-    pub(crate) fn expire(&self) {
-        workers::run_callbacks(self.send(Signal::Deadline));
-    }
-
-    /// Fires with `cause` unless the token has fired before. Callbacks run on a worker.
-    pub(crate) fn fire(&self, cause: Cause, reason: Option<&Reason>) {
-        workers::run_callbacks(self.spread(cause, reason));
-    }
-
-    /// Fires with `cause` unless the token has fired before, and wakes all who wait. What is left to do is to run the callbacks.
-    pub(crate) fn spread(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
-        self.send(Signal::From(cause, reason.cloned()))
-    }
-
-    /// Sends a signal down to every token below. When it returns they all read fired, also if somebody else is at it.
-    fn send(&self, signal: Signal) -> Vec<Callback> {
-        let mut fallout = Fallout::default();
-        // Where lines of tokens meet, or another one sends a signal too, a token is met that has fired already.
-        let mut met = HashSet::new();
-        self.mark(signal, &mut fallout);
-        while let Some((child, cause, reason)) = fallout.children.pop() {
-            let Some(child) = child.upgrade() else {
-                continue;
-            };
-            if child.cause().is_none() || met.insert(Arc::as_ptr(&child).cast::<()>()) {
-                child.mark(Signal::From(child.hears(cause), reason), &mut fallout);
-            }
-        }
-        if self.cause().is_some() {
-            self.reached.store(1, Ordering::Release);
-        }
-        fallout.alarms.into_iter().for_each(timer::disarm);
-        for waker in fallout.wakers {
-            unwind::contain(|| waker.wake());
-        }
-        fallout.callbacks
-    }
-
-    /// Fires this one token, if it has not fired, and finds those that its signal has to reach.
-    fn mark(&self, signal: Signal, fallout: &mut Fallout) {
-        if self.reached.load(Ordering::Acquire) != 0 {
-            return;
-        }
-        let mut links = lock(&self.links);
-        if self.cause().is_none() {
-            // Who says that the deadline has come has looked. Only that it may have been forgotten since.
-            let is_live = self.state.load(Ordering::Acquire) != PLAIN;
-            let is_due = is_live && (matches!(signal, Signal::Deadline) || self.terms.is_due());
-            let (cause, reason) = match signal {
-                Signal::Earlier(cause, reason) => (cause, reason),
-                // Whoever comes after the deadline comes too late to be the cause.
-                _ if is_due => (self.terms.signal_cause(), None),
-                Signal::From(cause, reason) => (cause, reason),
-                Signal::Deadline => return,
-            };
-            if reason.is_some() {
-                links.more().reason = reason;
-            }
-            self.state.store(code(cause), Ordering::Release);
-            links.release(fallout);
-        }
-        if let (Some(cause), Some(more)) = (self.cause(), &links.more) {
-            let reason = &more.reason;
-            let children = more.children.iter();
-            fallout
-                .children
-                .extend(children.map(|(_, child)| (Weak::clone(child), cause, reason.clone())));
-        }
     }
 
     /// The call has ended in time: its own deadline and its caller are forgotten, what lies above still reaches the token.

@@ -15,7 +15,8 @@
 //! 2. The list of idle workers may hold stale entries: the claim decides. A worker that rests is in the list or puts itself there:
 //!    it declares itself idle, then looks whether it is listed; who takes it off the list says so, then tries the claim.
 //! 3. A job is queued only under the lock, with no idle worker listed and none to be started. A worker that rests unlisted, or
-//!    leaves, looks at the queue under the same lock. So a queued job is taken by the first worker that becomes free.
+//!    leaves, looks at the queue under the same lock, and stays for what it finds there. So a queued job is taken by the first worker
+//!    that becomes free.
 //! 4. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
 //! 5. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
 //!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.

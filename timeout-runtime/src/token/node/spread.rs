@@ -1,0 +1,105 @@
+//! How a signal travels from a node to every token below.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+
+use crate::error::{Cause, Reason};
+use crate::sync::{Ordering, lock};
+use crate::terms::Terms;
+use crate::{timer, unwind, workers};
+
+use super::super::links::{Callback, Fallout};
+use super::{Head, PLAIN, code};
+
+/// What makes a token fire.
+pub(super) enum Signal {
+    /// Its deadline has come.
+    Deadline,
+    /// Somebody says so, with a reason perhaps.
+    From(Cause, Option<Reason>),
+    /// As `From`, before the token was there.
+    Earlier(Cause, Option<Reason>),
+}
+
+impl Head {
+    /// The cause as this node reads it when it comes from above.
+    pub(super) fn hears(&self, cause: Cause) -> Cause {
+        match self.terms {
+            // The call's own node has done so.
+            Terms::Ahead(_) => cause,
+            _ if self.terms.is_call() => cause.entering(),
+            _ => cause,
+        }
+    }
+
+    /// The deadline has come, unless it has been forgotten meanwhile. Callbacks run on a worker.
+    pub(crate) fn expire(&self) {
+        workers::run_callbacks(self.send(Signal::Deadline));
+    }
+
+    /// Fires with `cause` unless the token has fired before. Callbacks run on a worker.
+    pub(crate) fn fire(&self, cause: Cause, reason: Option<&Reason>) {
+        workers::run_callbacks(self.spread(cause, reason));
+    }
+
+    /// Fires with `cause` unless the token has fired before, and wakes all who wait. What is left to do is to run the callbacks.
+    pub(crate) fn spread(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
+        self.send(Signal::From(cause, reason.cloned()))
+    }
+
+    /// Sends a signal down to every token below. When it returns they all read fired, also if somebody else is at it.
+    pub(super) fn send(&self, signal: Signal) -> Vec<Callback> {
+        let mut fallout = Fallout::default();
+        // Where lines of tokens meet, or another one sends a signal too, a token is met that has fired already.
+        let mut met = HashSet::new();
+        self.mark(signal, &mut fallout);
+        while let Some((child, cause, reason)) = fallout.children.pop() {
+            let Some(child) = child.upgrade() else {
+                continue;
+            };
+            if child.cause().is_none() || met.insert(Arc::as_ptr(&child).cast::<()>()) {
+                child.mark(Signal::From(child.hears(cause), reason), &mut fallout);
+            }
+        }
+        if self.cause().is_some() {
+            self.reached.store(1, Ordering::Release);
+        }
+        fallout.alarms.into_iter().for_each(timer::disarm);
+        for waker in fallout.wakers {
+            unwind::contain(|| waker.wake());
+        }
+        fallout.callbacks
+    }
+
+    /// Fires this one token, if it has not fired, and finds those that its signal has to reach.
+    fn mark(&self, signal: Signal, fallout: &mut Fallout) {
+        if self.reached.load(Ordering::Acquire) != 0 {
+            return;
+        }
+        let mut links = lock(&self.links);
+        if self.cause().is_none() {
+            // Who says that the deadline has come has looked. Only that it may have been forgotten since.
+            let is_live = self.state.load(Ordering::Acquire) != PLAIN;
+            let is_due = is_live && (matches!(signal, Signal::Deadline) || self.terms.is_due());
+            let (cause, reason) = match signal {
+                Signal::Earlier(cause, reason) => (cause, reason),
+                // Whoever comes after the deadline comes too late to be the cause.
+                _ if is_due => (self.terms.signal_cause(), None),
+                Signal::From(cause, reason) => (cause, reason),
+                Signal::Deadline => return,
+            };
+            if reason.is_some() {
+                links.more().reason = reason;
+            }
+            self.state.store(code(cause), Ordering::Release);
+            links.release(fallout);
+        }
+        if let (Some(cause), Some(more)) = (self.cause(), &links.more) {
+            let reason = &more.reason;
+            let children = more.children.iter();
+            fallout
+                .children
+                .extend(children.map(|(_, child)| (Weak::clone(child), cause, reason.clone())));
+        }
+    }
+}
