@@ -12,7 +12,7 @@ use crate::deadline::{Clock, Deadline};
 use crate::frame::{Frame, current, enter};
 use crate::terms::Terms;
 use crate::token::CancelToken;
-use crate::token::node::{Node, NodeRef, Watch};
+use crate::token::node::{NodeRef, Watch};
 
 /// The deadline and the token that calls made here take part in.
 ///
@@ -121,7 +121,7 @@ impl CallContext {
             // One token has to hear both.
             _ => {
                 let parents: Vec<NodeRef> = parents.iter().map(|token| token.0.clone()).collect();
-                let node = Node::new(terms, Watch::Clocked, &parents);
+                let node = NodeRef::new(terms, Watch::Clocked, &parents);
                 Frame::Token(CancelToken(node))
             }
         }

@@ -13,7 +13,7 @@ use crate::policy::PolicyRef;
 use crate::terms::{Plain, Terms};
 use crate::tick::{self, Tick};
 use crate::token::CancelToken;
-use crate::token::node::{Node, Watch};
+use crate::token::node::{NodeRef, Watch};
 
 /// The frame of one call. It is small, since it is swapped at each poll.
 pub(crate) enum Frame {
@@ -100,7 +100,7 @@ impl Call {
     #[cold]
     fn token(&mut self) -> CancelToken {
         let terms = Terms::Plain(self.terms().clone());
-        let node = Node::new(terms, Watch::Clocked, &[]);
+        let node = NodeRef::new(terms, Watch::Clocked, &[]);
         if self.gone {
             node.fire(Cause::Cancelled, None);
         }

@@ -8,7 +8,7 @@ use crate::error::TimeoutError;
 use crate::frame::{self, Frame};
 use crate::terms::Terms;
 use crate::token::CancelToken;
-use crate::token::node::{Node, Watch};
+use crate::token::node::{NodeRef, Watch};
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
@@ -20,7 +20,7 @@ use super::sides::{Classify, Found, Sides, State};
 #[cold]
 pub(super) fn begin_linked(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
     let Opening { terms, parents } = open(ask, clock.settled())?;
-    let node = Node::new(terms, Watch::Clocked, &parents);
+    let node = NodeRef::new(terms, Watch::Clocked, &parents);
     Ok(Frame::Token(CancelToken(node)))
 }
 
@@ -32,7 +32,7 @@ impl Frame {
         let (terms, token) = match self {
             Self::Outside => (&Terms::None, None),
             Self::Plain(call) => (&Terms::Plain(call.terms().clone()), None),
-            Self::Token(CancelToken(token)) => (token.terms(), Some(&***token)),
+            Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
         };
         look(Sides {
             terms,

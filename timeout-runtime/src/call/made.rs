@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::terms::Terms;
-use crate::token::node::{Node, Watch};
+use crate::token::node::{NodeRef, Watch};
 use crate::token::{CancelToken, DropGuard};
 
 use super::TokenParam;
@@ -61,7 +61,7 @@ where
     let mut guard = None;
     let param = A::of(|| {
         let terms = Terms::ahead(ask.policy.clone(), ask.limit);
-        let token = CancelToken(Node::new(terms, Watch::Clocked, &[]));
+        let token = CancelToken(NodeRef::new(terms, Watch::Clocked, &[]));
         guard = Some(token.drop_guard());
         token
     });

@@ -1,7 +1,5 @@
 //! The entry of a call: its terms are settled, or it is refused.
 
-use std::sync::Arc;
-
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::event::CallId;
@@ -62,7 +60,7 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
         outer_end = outer.end.map(|end| end.on_clock(clock));
         if !parents
             .iter()
-            .any(|parent| Arc::ptr_eq(parent, &outer.token.0))
+            .any(|parent| parent.address() == outer.token.0.address())
         {
             parents.push(outer.token.0);
         }

@@ -204,7 +204,7 @@ impl Apart {
         let (head, parents) = opening.head(caller);
         let state = State::queued(caller);
         let cargo = Record { state, op };
-        Self(Arc::new(Node { head, cargo })).link(&parents)
+        Self(NodeRef::Any(Arc::new(Node { head, cargo }))).link(&parents)
     }
 
     fn link(self, parents: &[NodeRef]) -> Self {
@@ -214,7 +214,7 @@ impl Apart {
     }
 
     fn record(&self) -> &Record {
-        match self.0.cargo.record() {
+        match self.0.record() {
             Some(record) => record,
             None => unreachable!("it was made with one"),
         }

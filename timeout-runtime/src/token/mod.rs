@@ -8,7 +8,6 @@ mod wait;
 use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::deadline::Deadline;
@@ -16,7 +15,7 @@ use crate::error::{Cause, Reason, TimeoutError};
 use crate::frame;
 use crate::terms::Terms;
 
-use node::{Node, NodeRef, Watch};
+use node::{NodeRef, Watch};
 
 pub use wait::{Cancelled, CancelledOwned, Registration};
 
@@ -48,7 +47,7 @@ impl CancelToken {
     /// A token of its own, which fires when somebody cancels it.
     #[must_use]
     pub fn new() -> Self {
-        Self(Node::new(Terms::None, Watch::Watched, &[]))
+        Self(NodeRef::new(Terms::None, Watch::Watched, &[]))
     }
 
     /// A token that never fires by itself and is not linked to anything.
@@ -70,7 +69,7 @@ impl CancelToken {
     }
 
     fn below(parents: &[NodeRef]) -> Self {
-        Self(Node::new(Terms::None, Watch::Watched, parents))
+        Self(NodeRef::new(Terms::None, Watch::Watched, parents))
     }
 
     /// A token that fires as soon as one of `parents` does, with that one's cause.
@@ -87,7 +86,7 @@ impl CancelToken {
     pub fn linked<T: Borrow<Self>>(parents: impl IntoIterator<Item = T>) -> Self {
         let parents: Vec<NodeRef> = parents
             .into_iter()
-            .map(|token| Arc::clone(&token.borrow().0))
+            .map(|token| token.borrow().0.clone())
             .collect();
         Self::below(&parents)
     }

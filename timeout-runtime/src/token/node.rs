@@ -20,6 +20,7 @@
 
 use std::collections::HashSet;
 use std::ops::Deref;
+use std::ptr;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
@@ -38,9 +39,6 @@ use super::parents::{Link, Parents};
 mod spread;
 
 use spread::Signal;
-
-/// A node whose cargo is of no interest.
-pub(crate) type NodeRef = Arc<Node>;
 
 const PLAIN: u8 = 0;
 const WATCHED: u8 = 1;
@@ -105,6 +103,26 @@ impl<C: ?Sized> Deref for Node<C> {
     }
 }
 
+/// A shared node, whatever its cargo. Where a node that carries nothing is known as such, its state is at a fixed distance; behind any
+/// other one, that depends on the cargo's alignment, which has to be looked up first.
+#[derive(Clone)]
+pub(crate) enum NodeRef {
+    Bare(Arc<Node<()>>),
+    Any(Arc<Node>),
+}
+
+impl Deref for NodeRef {
+    type Target = Head;
+
+    #[inline]
+    fn deref(&self) -> &Head {
+        match self {
+            Self::Bare(node) => node,
+            Self::Any(node) => node,
+        }
+    }
+}
+
 impl Head {
     pub(crate) fn new(terms: Terms, watch: Watch) -> Self {
         let state = match watch {
@@ -121,24 +139,45 @@ impl Head {
     }
 }
 
-impl Node {
+impl NodeRef {
     /// A token below `parents`, fired already if one of them is.
-    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[NodeRef]) -> NodeRef {
+    #[inline]
+    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[Self]) -> Self {
         let head = Head::new(terms, watch);
-        let node: NodeRef = Arc::new(Node { head, cargo: () });
-        node.link(parents);
+        let node = Self::Bare(Arc::new(Node { head, cargo: () }));
+        if !parents.is_empty() {
+            node.link(parents);
+        }
         node
+    }
+
+    pub(crate) fn downgrade(&self) -> Weak<Node> {
+        match self {
+            Self::Bare(node) => {
+                let bare: Weak<Node<()>> = Arc::downgrade(node);
+                bare
+            }
+            Self::Any(node) => Arc::downgrade(node),
+        }
+    }
+
+    /// The record that it carries, if it is that of a call with one.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Bare(_) => None,
+            Self::Any(node) => node.cargo.record(),
+        }
     }
 
     /// The call that this token was given out ahead of has begun, and `call` is its node: from here on the token hears all that the call
     /// does.
-    pub(crate) fn begin(self: &Arc<Self>, call: &NodeRef) {
+    pub(crate) fn begin(&self, call: &Self) {
         self.terms.begin(&call.terms);
         self.link(std::slice::from_ref(call));
     }
 
     /// Adds a child; it is not reached by a signal that has come before.
-    fn adopt(self: &Arc<Self>, child: Weak<Node>) -> usize {
+    fn adopt(&self, child: Weak<Node>) -> usize {
         self.attend();
         let mut links = lock(&self.links);
         if self.cause().is_some() {
@@ -148,14 +187,14 @@ impl Node {
     }
 
     /// Makes sure that the token fires at its deadline without anybody looking at it.
-    pub(crate) fn attend(self: &Arc<Self>) {
+    pub(crate) fn attend(&self) {
         if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock() != Clock::Real {
             // Who runs by a virtual clock is woken by that clock, and fires its token itself.
             return;
         }
         let mut links = lock(&self.links);
         if self.state.load(Ordering::Relaxed) == CLOCKED
-            && let Some(key) = timer::arm(self.terms.signal(), Alarm::Fire(Arc::downgrade(self)))
+            && let Some(key) = timer::arm(self.terms.signal(), Alarm::Fire(self.downgrade()))
         {
             links.more().alarm = Some(key);
             self.state.store(WATCHED, Ordering::Release);
@@ -163,13 +202,13 @@ impl Node {
     }
 
     /// Links the node below `parents`; done once.
-    pub(crate) fn link(self: &Arc<Self>, parents: &[NodeRef]) {
+    pub(crate) fn link(&self, parents: &[Self]) {
         if parents.is_empty() {
             return;
         }
-        let link = |parent: &NodeRef| Link {
-            key: parent.adopt(Arc::downgrade(self)),
-            parent: Arc::clone(parent),
+        let link = |parent: &Self| Link {
+            key: parent.adopt(self.downgrade()),
+            parent: parent.clone(),
         };
         let parents_links = match parents {
             [one] => Parents::One(link(one)),
@@ -196,7 +235,7 @@ impl Head {
     fn first_parent(&self) -> Option<NodeRef> {
         let links = lock(&self.links);
         let first = links.parents.as_ref()?.as_slice().first()?;
-        Some(Arc::clone(&first.parent))
+        Some(first.parent.clone())
     }
 
     /// Why the token has fired, if it has. One atomic load, and a clock reading where nobody watches the deadline.
@@ -249,6 +288,11 @@ impl Head {
         say(&Terms::None)
     }
 
+    /// What tells this node from all others.
+    pub(crate) fn address(&self) -> *const Self {
+        ptr::from_ref(self)
+    }
+
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -281,7 +325,7 @@ impl Head {
         // Above a token with several parents lines may meet again.
         let mut seen = HashSet::new();
         while let Some(node) = todo.pop() {
-            let is_news = todo.is_empty() || seen.insert(Arc::as_ptr(&node).cast::<()>());
+            let is_news = todo.is_empty() || seen.insert(node.address());
             if is_news {
                 nearest = nearest.min(node.own_deadline());
                 if !node.has_settled_all() {
@@ -302,10 +346,7 @@ impl Head {
     fn parents(&self) -> Vec<NodeRef> {
         let links = lock(&self.links);
         let parents = links.parents.as_ref().map_or(&[][..], |all| all.as_slice());
-        parents
-            .iter()
-            .map(|link| Arc::clone(&link.parent))
-            .collect()
+        parents.iter().map(|link| link.parent.clone()).collect()
     }
 
     /// When a reader fires the token, if none but readers do.

@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl CancelToken {
         self.0.attend();
         match self.0.add_callback(Callback::new(callback)) {
             Ok(key) => Registration {
-                place: Some((Arc::downgrade(&self.0), key)),
+                place: Some((self.0.downgrade(), key)),
             },
             Err(callback) => {
                 callback.run();

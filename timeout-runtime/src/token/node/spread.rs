@@ -1,7 +1,7 @@
 //! How a signal travels from a node to every token below.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 use crate::error::{Cause, Reason};
 use crate::sync::{Ordering, lock};
@@ -57,7 +57,7 @@ impl Head {
             let Some(child) = child.upgrade() else {
                 continue;
             };
-            if child.cause().is_none() || met.insert(Arc::as_ptr(&child).cast::<()>()) {
+            if child.cause().is_none() || met.insert(child.address()) {
                 child.mark(Signal::From(child.hears(cause), reason), &mut fallout);
             }
         }

@@ -75,7 +75,7 @@ fn error() -> TimeoutError {
 fn a_deadline_is_found_through_lines_that_meet_again() {
     let far = Deadline::after(Duration::from_secs(3600));
     let terms = Terms::context(far);
-    let mut token = CancelToken(Node::new(terms, Watch::Watched, &[]));
+    let mut token = CancelToken(NodeRef::new(terms, Watch::Watched, &[]));
     for _ in 0..64 {
         token = CancelToken::linked([token.child(), token.child()]);
     }
