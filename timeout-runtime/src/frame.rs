@@ -5,7 +5,7 @@
 //! pops it when it is dropped itself: what is to happen inside the frame, the drop of the operation, is between two drops.
 
 use std::cell::RefCell;
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 
 use crate::deadline::{Clock, Deadline};
 use crate::error::Cause;
@@ -96,6 +96,23 @@ impl Call {
         Clock::Real.has_come_to(self.terms.deadline())
     }
 
+    /// The same once more, if that costs nothing.
+    #[inline]
+    fn copy(&self) -> Option<Self> {
+        let Plain { policy, id, .. } = &self.terms;
+        match policy {
+            PolicyRef::Static(policy) => Some(Self {
+                terms: Plain {
+                    policy: PolicyRef::Static(policy),
+                    id: *id,
+                    ..self.terms
+                },
+                ..*self
+            }),
+            PolicyRef::Shared(_) => None,
+        }
+    }
+
     /// The call's token.
     #[cold]
     fn token(&mut self) -> CancelToken {
@@ -109,6 +126,12 @@ impl Call {
 }
 
 impl Frame {
+    /// Whether this is what `Call::copy` makes. If a token is asked for, it is one no more.
+    #[inline]
+    fn is_copy(&self) -> bool {
+        matches!(self, Self::Plain(call) if matches!(call.terms.policy, PolicyRef::Static(_)))
+    }
+
     /// The caller has gone: the token fires.
     pub(crate) fn abandon(&mut self) {
         match self {
@@ -202,24 +225,48 @@ pub(crate) fn deadline() -> Deadline {
 /// The current frame is the one in `frame` for as long as the guard lives.
 #[inline]
 pub(crate) fn enter(frame: &mut Frame) -> Entered<'_> {
-    swap(frame);
-    Entered { frame }
-}
-
-#[inline]
-fn swap(frame: &mut Frame) {
-    with_frame(|current| std::mem::swap(current, frame));
+    let is_copy = with_frame(|current| {
+        // What is moved out and back at each poll has to be waited for at the next one; a copy that has not changed is left behind.
+        let copy = match (&*frame, &*current) {
+            (Frame::Plain(call), Frame::Outside) => call.copy(),
+            _ => None,
+        };
+        let is_copy = copy.is_some();
+        match copy {
+            Some(call) => *current = Frame::Plain(call),
+            None => mem::swap(current, frame),
+        }
+        is_copy
+    });
+    Entered { frame, is_copy }
 }
 
 /// Puts the frame before back in place.
 pub(crate) struct Entered<'a> {
     frame: &'a mut Frame,
+    /// What is in place is a copy of `frame`, and what was there before is `Outside`.
+    is_copy: bool,
 }
 
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        swap(self.frame);
+        with_frame(|current| {
+            if self.is_copy && current.is_copy() {
+                *current = Frame::Outside;
+            } else {
+                self.swap_out(current);
+            }
+        });
+    }
+}
+
+impl Entered<'_> {
+    fn swap_out(&mut self, current: &mut Frame) {
+        mem::swap(current, self.frame);
+        if self.is_copy {
+            *current = Frame::Outside;
+        }
     }
 }
 
@@ -227,8 +274,8 @@ impl Drop for Entered<'_> {
 /// down.
 pub(crate) fn push(frame: &mut Frame) -> bool {
     with(|ambient| {
-        let frame = std::mem::replace(frame, Frame::Outside);
-        let before = with_frame(|current| std::mem::replace(current, frame));
+        let frame = mem::replace(frame, Frame::Outside);
+        let before = with_frame(|current| mem::replace(current, frame));
         ambient.pushed.push(before);
     })
     .is_some()
@@ -238,7 +285,7 @@ pub(crate) fn push(frame: &mut Frame) -> bool {
 pub(crate) fn pop(frame: &mut Frame) {
     let before = with(|ambient| ambient.pushed.pop()).flatten();
     let before = before.unwrap_or(Frame::Outside);
-    *frame = with_frame(|current| std::mem::replace(current, before));
+    *frame = with_frame(|current| mem::replace(current, before));
 }
 
 /// Runs `f` outside any call.

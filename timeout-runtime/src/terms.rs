@@ -259,6 +259,11 @@ impl Terms {
         }
     }
 
+    /// Whether the deadline is so far ahead that a glance tells. `false` says nothing: read the clock.
+    pub(crate) fn is_far(&self) -> bool {
+        self.clock() == Clock::Real && self.deadline().is_far()
+    }
+
     /// How long the call has been under way; zero for a token that belongs to none.
     pub(crate) fn elapsed(&self) -> Duration {
         self.until(self.now())

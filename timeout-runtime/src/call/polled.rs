@@ -152,6 +152,7 @@ impl InlineCall {
                     return Poll::Ready(finish(Ok(value)));
                 }
                 Ok(Poll::Ready(value)) => (Some(value), None),
+                Ok(Poll::Pending) if self.is_watched(context) => return Poll::Pending,
                 Ok(Poll::Pending) => match self.next(context) {
                     Next::Poll => continue,
                     Next::Wait => return Poll::Pending,
@@ -182,12 +183,17 @@ impl InlineCall {
         }
     }
 
+    /// Whether the task will be woken when there is something to look at, and there is nothing now.
+    #[inline]
+    fn is_watched(&mut self, context: &Context<'_>) -> bool {
+        matches!(self.frame, Frame::Plain(_))
+            && !self.wait.is_signalled()
+            && self.alarm.watches(context)
+    }
+
     /// The operation is pending: looks at the clock and the token, with the task registered first.
     fn next(&mut self, context: &mut Context<'_>) -> Next {
         if let Frame::Plain(call) = &mut self.frame {
-            if !self.wait.is_signalled() && self.alarm.watches(context) {
-                return Next::Wait;
-            }
             if call.is_over() {
                 return if self.wait.signal() {
                     Next::Poll

@@ -5,13 +5,14 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::event::WorkerName;
 use crate::frame::{self, Frame};
 use crate::returns::Ending;
 use crate::token::CancelToken;
-use crate::token::node::{Cargo, Head, Node, NodeRef};
+use crate::token::node::{Head, Node, NodeRef};
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
@@ -26,18 +27,12 @@ pub(crate) struct Record<O: ?Sized = dyn Operation> {
     op: O,
 }
 
-impl<O: Operation + 'static> Cargo for Record<O> {
-    fn record(&self) -> Option<&Record> {
-        Some(self)
-    }
-}
-
 /// An operation, and then what it has given, whatever the types of both. Users' values are dropped, and users' functions called, under no
 /// lock.
 pub(crate) trait Operation: Late + Send + Sync {
     /// Runs the operation, notes when it has ended and what its value means, and keeps that. A panic passes; if it came from the second
     /// of these, the value is kept all the same.
-    fn run(&self, token: CancelToken, found: &mut Found<'_>);
+    fn run(&self, call: &Apart, found: &mut Found<'_>);
 
     /// As `run`, with a value that was made before; it is taken out of `value`, an `Option` of it.
     fn keep(&self, value: &mut dyn Any, found: &mut Found<'_>);
@@ -69,12 +64,15 @@ pub(crate) enum Stage<F, R> {
 }
 
 impl<F, R, K> Typed<F, R, K> {
-    fn swap(&self, stage: Stage<F, R>) -> Stage<F, R> {
-        let mut place = match self.stage.lock() {
-            Ok(place) => place,
+    fn hold(&self) -> MutexGuard<'_, Stage<F, R>> {
+        match self.stage.lock() {
+            Ok(stage) => stage,
             Err(poisoned) => poisoned.into_inner(),
-        };
-        std::mem::replace(&mut *place, stage)
+        }
+    }
+
+    fn swap(&self, stage: Stage<F, R>) -> Stage<F, R> {
+        mem::replace(&mut *self.hold(), stage)
     }
 }
 
@@ -96,15 +94,15 @@ impl<F, R, K> Late for Typed<F, R, K> {
 
 /// How an operation is run by who has its record.
 pub(crate) trait Run<R> {
-    fn run(self, token: CancelToken) -> R;
+    fn run(self, call: &Apart) -> R;
 }
 
 /// By a call.
 pub(crate) struct ByCall<F, A>(pub(crate) F, pub(crate) PhantomData<fn(A)>);
 
 impl<R, A: TokenParam, F: FnOnce(A) -> R> Run<R> for ByCall<F, A> {
-    fn run(self, token: CancelToken) -> R {
-        (self.0)(A::of(|| token))
+    fn run(self, call: &Apart) -> R {
+        (self.0)(A::of(|| call.cancel_token()))
     }
 }
 
@@ -114,7 +112,7 @@ pub(crate) enum Elsewhere {}
 
 #[cfg(feature = "tokio")]
 impl<R> Run<R> for Elsewhere {
-    fn run(self, _: CancelToken) -> R {
+    fn run(self, _: &Apart) -> R {
         match self {}
     }
 }
@@ -139,9 +137,9 @@ where
     R: Send + 'static,
     K: Fn(&R) -> Ending<'_> + Send + Sync,
 {
-    fn run(&self, token: CancelToken, found: &mut Found<'_>) {
+    fn run(&self, call: &Apart, found: &mut Found<'_>) {
         if let Stage::Ready(op) = self.swap(Stage::Empty) {
-            let mut value = Some(op.run(token));
+            let mut value = Some(op.run(call));
             self.keep(&mut value, found);
         }
     }
@@ -161,15 +159,16 @@ where
     }
 
     fn answer(&self, panic: Option<Payload>, report: Report) {
-        let answer = match (self.swap(Stage::Empty), panic) {
+        let mut stage = self.hold();
+        *stage = match (mem::replace(&mut *stage, Stage::Empty), panic) {
             (Stage::Value(value), None) => Stage::Answered(Ok(value), report),
             (value, Some(panic)) => {
-                unwind::dispose(value);
-                Stage::Answered(Err(panic), report)
+                *stage = Stage::Answered(Err(panic), report);
+                drop(stage);
+                return unwind::dispose(value);
             }
             (other, None) => other,
         };
-        self.swap(answer);
     }
 
     fn take_answer(&self, place: &mut dyn Any) -> Option<(Option<Payload>, Report)> {
@@ -196,7 +195,7 @@ where
 
 /// A call with a record.
 #[derive(Clone)]
-pub(crate) struct Apart(NodeRef);
+pub(crate) struct Apart(Arc<Node<Record>>);
 
 impl Apart {
     /// A call whose operation is queued.
@@ -204,24 +203,18 @@ impl Apart {
         let (head, parents) = opening.head(caller);
         let state = State::queued(caller);
         let cargo = Record { state, op };
-        Self(NodeRef::Any(Arc::new(Node { head, cargo }))).link(&parents)
+        Self(Arc::new(Node { head, cargo })).link(&parents)
     }
 
     fn link(self, parents: &[NodeRef]) -> Self {
-        self.0.link(parents);
-        self.0.attend();
+        let CancelToken(node) = self.cancel_token();
+        node.link(parents);
+        node.attend();
         self
     }
 
-    fn record(&self) -> &Record {
-        match self.0.record() {
-            Some(record) => record,
-            None => unreachable!("it was made with one"),
-        }
-    }
-
     pub(crate) fn op(&self) -> &dyn Operation {
-        &self.record().op
+        &self.0.cargo.op
     }
 
     pub(crate) fn token(&self) -> &Head {
@@ -229,11 +222,11 @@ impl Apart {
     }
 
     pub(crate) fn cancel_token(&self) -> CancelToken {
-        CancelToken(self.0.clone())
+        CancelToken(NodeRef::Call(self.0.clone()))
     }
 
     pub(crate) fn sides(&self) -> Sides<'_> {
-        let Record { state, op } = self.record();
+        let Record { state, op } = &self.0.cargo;
         Sides {
             terms: self.0.terms(),
             state,
@@ -258,10 +251,10 @@ impl Apart {
         let run = |found: &mut Found<'_>| {
             let mut frame = self.frame();
             let _inside = frame::enter(&mut frame);
-            self.op().run(self.cancel_token(), found);
+            self.op().run(&self, found);
         };
         let found = Found::nothing(sides.terms);
-        let caller = self.record().state.caller;
+        let caller = sides.state.caller;
         carried.within(found, run, |panic, found| {
             self.conclude(panic, found);
             if caller == Caller::Polled {

@@ -46,9 +46,15 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The operation has ended right now, by its own clock. Called before `means`, which may take its time to find out.
+    /// The operation has ended right now, by its own clock, or at a glance where that is enough: nobody is told the time, and the deadline is
+    /// far. Called before `means`, which may take its time to find out.
     pub(crate) fn ended(&mut self) {
-        self.at = Some(self.terms.now());
+        let is_unhurried = !self.terms.policy().is_heard() && self.terms.is_far();
+        self.at = Some(if is_unhurried {
+            Tick::glance()
+        } else {
+            self.terms.now()
+        });
     }
 
     /// What its value means.

@@ -12,8 +12,8 @@
 
 mod queue;
 
+use std::sync::Mutex;
 use std::sync::atomic::{self, AtomicU32};
-use std::sync::{Mutex, Weak};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use slab::Slab;
 use crate::parking;
 use crate::sync::lock;
 use crate::tick::Tick;
-use crate::token::node::Node;
+use crate::token::node::NodeWeak;
 use crate::unwind;
 
 pub(crate) use queue::Key;
@@ -34,7 +34,7 @@ pub(crate) enum Alarm {
     /// The caller of a call is woken to look at its clock.
     Wake(Option<Waker>),
     /// A token whose deadline nobody else watches is fired.
-    Fire(Weak<Node>),
+    Fire(NodeWeak),
 }
 
 struct Armed {
@@ -165,7 +165,9 @@ pub(crate) fn disarm(key: Key) {
         return;
     }
     let taken_back = armed.remove(key.slot as usize);
-    queue.tidy(armed.len(), |key| is_live(armed, key));
+    if !queue.unpush(key) {
+        queue.tidy(armed.len(), |key| is_live(armed, key));
+    }
     drop(state);
     unwind::dispose(taken_back);
 }

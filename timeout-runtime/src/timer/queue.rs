@@ -97,6 +97,21 @@ impl Queue {
         runs.filter_map(|run| run.front().copied()).chain(rest)
     }
 
+    /// Takes out an alarm if it is the last of the run in use most recently; `false` leaves a dead entry behind.
+    pub(super) fn unpush(&mut self, key: Key) -> bool {
+        let Some(run) = self.runs[..self.used].last_mut() else {
+            return false;
+        };
+        let is_last = run.back().is_some_and(|last| last.key == key);
+        if is_last {
+            run.pop_back();
+            if run.is_empty() {
+                self.used -= 1;
+            }
+        }
+        is_last
+    }
+
     /// An alarm was taken back, and so many live ones are left.
     pub(super) fn tidy(&mut self, live: usize, is_live: impl Fn(Key) -> bool) {
         for run in &mut self.runs[..self.used] {

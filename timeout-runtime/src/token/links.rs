@@ -1,6 +1,5 @@
 //! What hangs on a token: its caller, the tokens below, those who wait, and what is to be run. Guarded by the node's lock.
 
-use std::sync::Weak;
 use std::task::Waker;
 
 use slab::Slab;
@@ -10,7 +9,7 @@ use crate::frame;
 use crate::timer;
 use crate::unwind::{self, Kept};
 
-use super::node::Node;
+use super::node::NodeWeak;
 use super::parents::{self, Link, Parents};
 
 /// What is run when a token fires, and the listeners that must not hear of what it causes.
@@ -49,7 +48,7 @@ pub(super) struct Links {
 /// What most tokens never have.
 #[derive(Default)]
 pub(super) struct More {
-    pub(super) children: Slab<Weak<Node>>,
+    pub(super) children: Slab<NodeWeak>,
     pub(super) waiters: Slab<Option<Waker>>,
     pub(super) callbacks: Slab<Callback>,
     pub(super) alarm: Option<timer::Key>,
@@ -59,7 +58,7 @@ pub(super) struct More {
 /// What firing has found in the links, to be dealt with once the locks are free.
 #[derive(Default)]
 pub(super) struct Fallout {
-    pub(super) children: Vec<(Weak<Node>, Cause, Option<Reason>)>,
+    pub(super) children: Vec<(NodeWeak, Cause, Option<Reason>)>,
     pub(super) wakers: Vec<Waker>,
     pub(super) callbacks: Vec<Callback>,
     pub(super) alarms: Vec<timer::Key>,

@@ -69,18 +69,8 @@ pub(crate) enum Watch {
     Clocked,
 }
 
-/// What a token's node carries besides, if the token is that of a call whose operation runs apart from its caller.
-pub(crate) trait Cargo: Send + Sync {
-    /// The call's record.
-    fn record(&self) -> Option<&Record> {
-        None
-    }
-}
-
-impl Cargo for () {}
-
 /// One token, or one call together with its token.
-pub(crate) struct Node<C: ?Sized = dyn Cargo> {
+pub(crate) struct Node<C: ?Sized> {
     pub(crate) head: Head,
     pub(crate) cargo: C,
 }
@@ -103,12 +93,28 @@ impl<C: ?Sized> Deref for Node<C> {
     }
 }
 
-/// A shared node, whatever its cargo. Where a node that carries nothing is known as such, its state is at a fixed distance; behind any
-/// other one, that depends on the cargo's alignment, which has to be looked up first.
+/// A shared node: a token's of its own, or that of a call whose operation runs apart from its caller. Of the first kind the state is at a fixed
+/// distance; behind the second, that depends on the operation's alignment, which has to be looked up first.
 #[derive(Clone)]
 pub(crate) enum NodeRef {
-    Bare(Arc<Node<()>>),
-    Any(Arc<Node>),
+    Token(Arc<Node<()>>),
+    Call(Arc<Node<Record>>),
+}
+
+/// As `NodeRef`, without keeping the node.
+#[derive(Clone)]
+pub(crate) enum NodeWeak {
+    Token(Weak<Node<()>>),
+    Call(Weak<Node<Record>>),
+}
+
+impl NodeWeak {
+    pub(crate) fn upgrade(&self) -> Option<NodeRef> {
+        match self {
+            Self::Token(node) => node.upgrade().map(NodeRef::Token),
+            Self::Call(node) => node.upgrade().map(NodeRef::Call),
+        }
+    }
 }
 
 impl Deref for NodeRef {
@@ -117,8 +123,8 @@ impl Deref for NodeRef {
     #[inline]
     fn deref(&self) -> &Head {
         match self {
-            Self::Bare(node) => node,
-            Self::Any(node) => node,
+            Self::Token(node) => node,
+            Self::Call(node) => node,
         }
     }
 }
@@ -144,28 +150,17 @@ impl NodeRef {
     #[inline]
     pub(crate) fn new(terms: Terms, watch: Watch, parents: &[Self]) -> Self {
         let head = Head::new(terms, watch);
-        let node = Self::Bare(Arc::new(Node { head, cargo: () }));
+        let node = Self::Token(Arc::new(Node { head, cargo: () }));
         if !parents.is_empty() {
             node.link(parents);
         }
         node
     }
 
-    pub(crate) fn downgrade(&self) -> Weak<Node> {
+    pub(crate) fn downgrade(&self) -> NodeWeak {
         match self {
-            Self::Bare(node) => {
-                let bare: Weak<Node<()>> = Arc::downgrade(node);
-                bare
-            }
-            Self::Any(node) => Arc::downgrade(node),
-        }
-    }
-
-    /// The record that it carries, if it is that of a call with one.
-    pub(crate) fn record(&self) -> Option<&Record> {
-        match self {
-            Self::Bare(_) => None,
-            Self::Any(node) => node.cargo.record(),
+            Self::Token(node) => NodeWeak::Token(Arc::downgrade(node)),
+            Self::Call(node) => NodeWeak::Call(Arc::downgrade(node)),
         }
     }
 
@@ -177,7 +172,7 @@ impl NodeRef {
     }
 
     /// Adds a child; it is not reached by a signal that has come before.
-    fn adopt(&self, child: Weak<Node>) -> usize {
+    fn adopt(&self, child: NodeWeak) -> usize {
         self.attend();
         let mut links = lock(&self.links);
         if self.cause().is_some() {

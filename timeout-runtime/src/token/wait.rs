@@ -4,7 +4,6 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::Weak;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use crate::tick::Tick;
 
 use super::CancelToken;
 use super::links::Callback;
-use super::node::Node;
+use super::node::NodeWeak;
 
 impl CancelToken {
     /// Waits until the token fires.
@@ -194,7 +193,7 @@ impl fmt::Debug for CancelledOwned {
 /// for one that is running.
 #[must_use = "dropping the registration takes the callback back; bind it, as in `let _registration = ..`, or call `forget()`"]
 pub struct Registration {
-    place: Option<(Weak<Node>, usize)>,
+    place: Option<(NodeWeak, usize)>,
 }
 
 impl Registration {

@@ -1,7 +1,6 @@
 //! How a signal travels from a node to every token below.
 
 use std::collections::HashSet;
-use std::sync::Weak;
 
 use crate::error::{Cause, Reason};
 use crate::sync::{Ordering, lock};
@@ -99,7 +98,7 @@ impl Head {
             let children = more.children.iter();
             fallout
                 .children
-                .extend(children.map(|(_, child)| (Weak::clone(child), cause, reason.clone())));
+                .extend(children.map(|(_, child)| (child.clone(), cause, reason.clone())));
         }
     }
 }
