@@ -96,6 +96,11 @@ impl Call {
         Clock::Real.has_come_to(self.terms.deadline())
     }
 
+    /// Whether its token, which nobody has asked for, would have fired.
+    fn is_stopped(&mut self) -> bool {
+        self.gone || self.terms.policy.cancel && self.is_over()
+    }
+
     /// The same once more, if that costs nothing.
     #[inline]
     fn copy(&self) -> Option<Self> {
@@ -217,6 +222,18 @@ pub(crate) fn current() -> Option<Outer> {
     })
 }
 
+/// Whether the current call has been told to stop, or the token to ask where that cannot be told from here.
+#[inline]
+pub(crate) fn is_stopped() -> Result<bool, CancelToken> {
+    with_frame(|frame| match frame {
+        Frame::Outside => Ok(false),
+        // While its start is rough this may be a copy, which must not settle for itself when the deadline comes.
+        Frame::Plain(call) if !call.is_rough => Ok(call.is_stopped()),
+        Frame::Token(token) if token.0.is_live() => Ok(false),
+        frame => frame.token().cloned().map_or(Ok(false), Err),
+    })
+}
+
 /// The deadline that a call made here inherits.
 pub(crate) fn deadline() -> Deadline {
     with_frame(|frame| frame.token().map(CancelToken::deadline)).unwrap_or(Deadline::never())
@@ -324,4 +341,49 @@ pub(crate) fn mute<T>(listeners: &[u64], f: impl FnOnce() -> T) -> T {
         Unmute(before)
     });
     f()
+}
+
+#[cfg(all(test, not(timeout_loom)))]
+mod tests {
+    use super::*;
+
+    static POLICY: crate::policy::Policy = crate::policy::Policy::new("frame");
+
+    fn plain(glance: bool) -> Frame {
+        Frame::Plain(Call::new(PolicyRef::Static(&POLICY), LONG, glance))
+    }
+
+    #[test]
+    fn a_plain_frame_comes_back_as_it_was() {
+        let mut frame = plain(false);
+        {
+            let _entered = enter(&mut frame);
+            assert!(!is_outside());
+            assert!(is_stopped().is_ok_and(|stopped| !stopped));
+        }
+        assert!(is_outside());
+        assert!(matches!(frame, Frame::Plain(_)));
+    }
+
+    #[test]
+    fn a_token_that_is_asked_for_comes_back_with_its_frame() {
+        let mut frame = plain(false);
+        let token = {
+            let _entered = enter(&mut frame);
+            current().unwrap().token
+        };
+        assert!(is_outside());
+        assert_eq!(frame.token().unwrap().0.address(), token.0.address());
+    }
+
+    /// Guards against a start that is settled in a copy: a call that was told to stop would then have ended in time.
+    #[test]
+    fn whoever_asks_a_call_whose_start_is_rough_asks_its_token() {
+        let mut frame = plain(true);
+        let token = {
+            let _entered = enter(&mut frame);
+            is_stopped().unwrap_err()
+        };
+        assert_eq!(frame.token().unwrap().0.address(), token.0.address());
+    }
 }

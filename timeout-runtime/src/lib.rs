@@ -24,7 +24,7 @@ mod token;
 mod unwind;
 pub mod workers;
 
-pub use context::{CallContext, Scope};
+pub use context::{CallContext, Scope, check, is_cancelled};
 pub use deadline::Deadline;
 pub use error::{Cause, InvalidLimit, TimeoutError};
 pub use event::clock::TimestampClock;

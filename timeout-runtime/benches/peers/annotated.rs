@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use timeout_runtime::{CancelToken, Deadline, TimeoutError, timeout};
+use timeout_runtime::{Deadline, TimeoutError, timeout};
 
 use crate::operations::{self, Pends};
 
@@ -81,5 +81,5 @@ pub(crate) async fn wait(ends: Deadline, begun: Arc<AtomicU32>) -> Result<(), Ti
 
 /// What code deep inside a call asks.
 pub(crate) fn is_told() -> bool {
-    CancelToken::current().is_cancelled()
+    timeout_runtime::is_cancelled()
 }

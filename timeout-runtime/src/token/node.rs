@@ -236,10 +236,16 @@ impl Head {
     /// Why the token has fired, if it has. One atomic load, and a clock reading where nobody watches the deadline.
     #[inline]
     pub(crate) fn fired(&self) -> Option<Cause> {
-        match self.state.load(Ordering::Acquire) {
-            PLAIN | WATCHED => None,
-            _ => self.fired_by_now(),
+        if self.is_live() {
+            return None;
         }
+        self.fired_by_now()
+    }
+
+    /// Whether it has not fired, and somebody watches its deadline.
+    #[inline]
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.state.load(Ordering::Acquire), PLAIN | WATCHED)
     }
 
     fn fired_by_now(&self) -> Option<Cause> {
