@@ -9,7 +9,7 @@ use crate::frame;
 use crate::timer;
 use crate::unwind::{self, Kept};
 
-use super::node::NodeWeak;
+use super::node::{NodeRef, NodeWeak};
 use super::parents::{self, Link, Parents};
 
 /// What is run when a token fires, and the listeners that must not hear of what it causes.
@@ -58,7 +58,7 @@ pub(super) struct More {
 /// What firing has found in the links, to be dealt with once the locks are free.
 #[derive(Default)]
 pub(super) struct Fallout {
-    pub(super) children: Vec<(NodeWeak, Cause, Option<Reason>)>,
+    pub(super) children: Vec<(NodeRef, Cause, Option<Reason>)>,
     pub(super) wakers: Vec<Waker>,
     pub(super) callbacks: Vec<Callback>,
     pub(super) alarms: Vec<timer::Key>,
@@ -78,6 +78,7 @@ impl Links {
         let waiters = std::mem::take(&mut more.waiters);
         let callbacks = std::mem::take(&mut more.callbacks);
         fallout.alarms.extend(more.alarm.take());
+        fallout.wakers.reserve(waiters.len());
         fallout
             .wakers
             .extend(waiters.into_iter().filter_map(|(_, waker)| waker));

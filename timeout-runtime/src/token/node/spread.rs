@@ -1,6 +1,7 @@
 //! How a signal travels from a node to every token below.
 
 use std::collections::HashSet;
+use std::task::Waker;
 
 use crate::error::{Cause, Reason};
 use crate::sync::{Ordering, lock};
@@ -53,9 +54,6 @@ impl Head {
         let mut met = HashSet::new();
         self.mark(signal, &mut fallout);
         while let Some((child, cause, reason)) = fallout.children.pop() {
-            let Some(child) = child.upgrade() else {
-                continue;
-            };
             if child.cause().is_none() || met.insert(child.address()) {
                 child.mark(Signal::From(child.hears(cause), reason), &mut fallout);
             }
@@ -64,8 +62,10 @@ impl Head {
             self.reached.store(1, Ordering::Release);
         }
         fallout.alarms.into_iter().for_each(timer::disarm);
-        for waker in fallout.wakers {
-            unwind::contain(|| waker.wake());
+        let mut wakers = fallout.wakers.into_iter();
+        while !wakers.as_slice().is_empty() {
+            // One that panics keeps none of the others from being woken.
+            unwind::contain(|| wakers.by_ref().for_each(Waker::wake));
         }
         fallout.callbacks
     }
@@ -94,11 +94,12 @@ impl Head {
             links.release(fallout);
         }
         if let (Some(cause), Some(more)) = (self.cause(), &links.more) {
-            let reason = &more.reason;
+            fallout.children.reserve(more.children.len());
             let children = more.children.iter();
+            let children = children.filter_map(|(_, child)| child.upgrade());
             fallout
                 .children
-                .extend(children.map(|(_, child)| (child.clone(), cause, reason.clone())));
+                .extend(children.map(|child| (child, cause, more.reason.clone())));
         }
     }
 }
