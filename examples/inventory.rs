@@ -10,6 +10,14 @@ use std::time::Duration;
 
 use timeout_runtime::{TimeoutError, timeout};
 
+#[derive(Debug, thiserror::Error)]
+enum StockError {
+    #[error("`{0}` is not kept here")]
+    Unknown(String),
+    #[error(transparent)]
+    NoAnswer(#[from] TimeoutError),
+}
+
 struct Inventory {
     work: Mutex<&'static str>,
     counts: HashMap<&'static str, u32>,
@@ -17,7 +25,7 @@ struct Inventory {
 
 impl Inventory {
     #[timeout(name = "inventory", ms = 50)]
-    async fn stock(&self, sku: &str) -> Result<Option<u32>, TimeoutError> {
+    async fn stock(&self, sku: &str) -> Result<u32, StockError> {
         self.set_work("running");
         let lookup = tokio::time::sleep(Duration::from_secs(1));
         if cancel_token.run_until_cancelled(lookup).await.is_none() {
@@ -25,7 +33,8 @@ impl Inventory {
             cancel_token.check()?;
         }
         self.set_work("completed");
-        Ok(self.counts.get(sku).copied())
+        let count = self.counts.get(sku).copied();
+        count.ok_or_else(|| StockError::Unknown(sku.to_owned()))
     }
 
     fn set_work(&self, work: &'static str) {
@@ -44,9 +53,9 @@ async fn main() {
         counts: HashMap::from([("bolt", 7)]),
     };
     match inventory.stock("bolt").await {
-        Ok(count) => println!("in stock: {count:?}"),
-        Err(error) if error.is_timed_out() => println!("timed out"),
-        Err(error) => println!("no answer: {error}"),
+        Ok(count) => println!("in stock: {count}"),
+        Err(StockError::NoAnswer(error)) if error.is_timed_out() => println!("timed out"),
+        Err(error) => println!("no stock: {error}"),
     }
     println!("work: {}", inventory.work());
 }

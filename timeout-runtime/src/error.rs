@@ -266,8 +266,7 @@ impl From<TimeoutError> for io::Error {
 }
 
 /// A limit of zero, which no call could keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the limit of `{name}` is zero; it must be longer")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidLimit {
     pub(crate) name: &'static str,
 }
@@ -279,3 +278,11 @@ impl InvalidLimit {
         self.name
     }
 }
+
+impl fmt::Display for InvalidLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the limit of `{}` is zero; it must be longer", self.name)
+    }
+}
+
+impl Error for InvalidLimit {}
