@@ -6,7 +6,7 @@
 //! 3. A wake-up is never lost and may come too early, as with `std`.
 
 use std::sync::atomic::{AtomicBool as Flag, AtomicUsize, Ordering::SeqCst};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex as StdMutex};
 use std::time::{Duration, Instant};
 
 #[cfg(timeout_loom)]
@@ -14,7 +14,7 @@ use loom::{sync::atomic::AtomicU64, thread as native};
 #[cfg(timeout_shuttle)]
 use shuttle::{sync::atomic::AtomicU64, thread as native};
 
-use super::{lazy_static, lock};
+use super::{Mutex, lazy_static, lock};
 
 pub(crate) mod thread;
 
@@ -23,7 +23,7 @@ struct World {
     now: AtomicU64,
     threads: Mutex<Vec<thread::Thread>>,
     /// Those that the code under test has started.
-    started: Mutex<Vec<native::JoinHandle<()>>>,
+    started: StdMutex<Vec<native::JoinHandle<()>>>,
     /// How many starts of threads are still to fail.
     refusals: AtomicUsize,
     is_over: Flag,
@@ -32,8 +32,8 @@ struct World {
 lazy_static! {
     static ref WORLD: World = World {
         now: AtomicU64::new(0),
-        threads: Mutex::default(),
-        started: Mutex::default(),
+        threads: Mutex::new(Vec::new()),
+        started: StdMutex::default(),
         refusals: AtomicUsize::new(0),
         is_over: Flag::new(false),
     };

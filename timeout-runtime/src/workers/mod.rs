@@ -15,10 +15,11 @@ use crate::event::WorkerName;
 use crate::token::links::Callback;
 
 pub use abandoned::{Abandoned, abandoned, drain};
-pub(crate) use pool::{Place, remember, submit, withdraw};
+pub(crate) use pool::{Place, submit, withdraw};
 pub use pool::{Stats, stats};
 pub use settings::Settings;
 pub(crate) use spin::Spin;
+pub(crate) use worker::remember;
 
 /// What a worker does for somebody.
 pub(crate) enum Job {

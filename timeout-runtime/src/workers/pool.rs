@@ -2,17 +2,15 @@
 //!
 //! 1. The list of idle workers may hold stale entries: the claim decides. A worker that rests is in the list or puts itself there:
 //!    it declares itself idle, then looks whether it is listed; who takes it off the list says so, then tries the claim.
-//! 2. A job is queued only under the lock, with no idle worker listed and none to be started. A worker that rests unlisted, or
+//! 2. A job is queued only under the lock, with no idle worker listed and no room for another. A worker that rests unlisted, or
 //!    leaves, looks at the queue under the same lock, and stays for what it finds there. So a queued job is taken by the first worker
 //!    that becomes free.
-//! 3. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::event::WorkerName;
-use crate::sync::{Mutex, const_thread_local, lock, one_per_process, thread};
+use crate::sync::{Mutex, lock, one_per_process, thread};
 use crate::unwind;
 
 use super::worker::{Claimed, Handed, Worker};
@@ -36,10 +34,6 @@ one_per_process! {
     static POOL: Pool = Pool {
         state: Mutex::new(State::EMPTY),
     };
-}
-
-const_thread_local! {
-    static LAST: Cell<Option<Arc<Worker>>> = Cell::new(None);
 }
 
 /// There is no worker and none can be started.
@@ -86,18 +80,12 @@ pub(crate) fn submit(job: Job) -> Result<Place, NoWorker> {
 
 /// Hands `job` to a worker, past the cap if need be. It comes back if no thread can be started.
 pub(crate) fn submit_at_once(job: Job) -> Result<(), Job> {
-    POOL.hand_over(job, usize::MAX).map(drop)
+    POOL.submit_at_once(job)
 }
 
 /// Takes a job out of the queue; nothing happens if a worker has it.
 pub(crate) fn withdraw(ticket: &Ticket) {
     POOL.withdraw(ticket);
-}
-
-/// The current thread tries this worker first from now on.
-pub(crate) fn remember(handed: Handed) {
-    // While the thread is being torn down there is no next call to remember it for.
-    let _ = LAST.try_with(|last| last.set(Some(handed.worker)));
 }
 
 impl Pool {
@@ -117,46 +105,53 @@ impl Pool {
         }
     }
 
-    fn submit(&'static self, job: Job, cap: usize) -> Result<Place, NoWorker> {
-        let job = match self.hand_over(job, cap) {
-            Ok(handed) => return Ok(Place::Handed(handed)),
-            Err(job) => job,
-        };
-        // Since the pool was looked at under another hold of the lock, it is looked at again.
-        let mut state = loop {
+    fn submit(&'static self, mut job: Job, cap: usize) -> Result<Place, NoWorker> {
+        let reuse = settings::reuse();
+        if reuse && let Some(claimed) = Claimed::last() {
+            return Ok(Place::Handed(claimed.give(job)));
+        }
+        let mut refused = false;
+        loop {
             let mut state = lock(&self.state);
-            if let Some(claimed) = state.claim_idle() {
+            let has_room = state.live.len() < cap && !refused;
+            if (reuse || !has_room)
+                && let Some(claimed) = state.claim_idle()
+            {
                 drop(state);
                 return Ok(Place::Handed(claimed.give(job)));
             }
-            if state.live.len() > state.starting {
-                break state;
-            }
-            if state.starting == 0 {
+            if has_room {
+                let worker = state.admit(job);
+                drop(state);
+                match self.start(worker) {
+                    Ok(handed) => return Ok(Place::Handed(handed)),
+                    Err(back) => job = back,
+                }
+                refused = true;
+            } else if state.live.len() > state.starting {
+                return Ok(Place::Queued(state.enqueue(job)));
+            } else if state.starting == 0 {
                 return Err(NoWorker);
-            }
-            // Somebody else is about to learn whether a thread can be had.
-            drop(state);
-            thread::yield_now();
-        };
-        state.last_ticket += 1;
-        let ticket = state.last_ticket;
-        state.queue.insert(ticket, job);
-        Ok(Place::Queued(Ticket(ticket)))
-    }
-
-    fn hand_over(&'static self, job: Job, cap: usize) -> Result<Handed, Job> {
-        if settings::reuse() {
-            let last = LAST.try_with(Cell::take).ok().flatten();
-            if let Some(claimed) = last.and_then(Claimed::claim) {
-                return Ok(claimed.give(job));
-            }
-            let idle = lock(&self.state).claim_idle();
-            if let Some(claimed) = idle {
-                return Ok(claimed.give(job));
+            } else {
+                // Somebody else is about to learn whether a thread can be had.
+                drop(state);
+                thread::yield_now();
             }
         }
-        self.start(job, cap)
+    }
+
+    fn submit_at_once(&'static self, job: Job) -> Result<(), Job> {
+        let mut state = lock(&self.state);
+        if settings::reuse()
+            && let Some(claimed) = state.claim_idle()
+        {
+            drop(state);
+            claimed.give(job);
+            return Ok(());
+        }
+        let worker = state.admit(job);
+        drop(state);
+        self.start(worker).map(drop)
     }
 
     fn withdraw(&self, &Ticket(ticket): &Ticket) {
@@ -164,20 +159,8 @@ impl Pool {
         drop(job);
     }
 
-    /// Starts a worker with `job`, unless there are `cap` already.
-    fn start(&'static self, job: Job, cap: usize) -> Result<Handed, Job> {
-        let worker = {
-            let mut state = lock(&self.state);
-            if state.live.len() >= cap {
-                return Err(job);
-            }
-            state.last_name = state.last_name.wrapping_add(1).max(1);
-            let name = WorkerName(state.last_name);
-            let worker = Arc::new(Worker::new(name, job));
-            state.live.insert(name, worker.clone());
-            state.starting += 1;
-            worker
-        };
+    /// Starts the thread of a worker that was admitted. Its job comes back if there is no thread to be had.
+    fn start(&'static self, worker: Arc<Worker>) -> Result<Handed, Job> {
         let mut thread = thread::Builder::new().name(worker.name.to_string());
         if let Some(bytes) = settings::stack_size() {
             thread = thread.stack_size(bytes);
@@ -250,6 +233,22 @@ impl State {
         last_name: 0,
         last_ticket: 0,
     };
+
+    /// A new worker, which begins with `job`. Its thread is yet to be started.
+    fn admit(&mut self, job: Job) -> Arc<Worker> {
+        self.last_name = self.last_name.wrapping_add(1).max(1);
+        let name = WorkerName(self.last_name);
+        let worker = Arc::new(Worker::new(name, job));
+        self.live.insert(name, worker.clone());
+        self.starting += 1;
+        worker
+    }
+
+    fn enqueue(&mut self, job: Job) -> Ticket {
+        self.last_ticket += 1;
+        self.queue.insert(self.last_ticket, job);
+        Ticket(self.last_ticket)
+    }
 
     /// Takes idle workers off the list until one can be claimed.
     fn claim_idle(&mut self) -> Option<Claimed> {

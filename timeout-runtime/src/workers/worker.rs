@@ -12,16 +12,18 @@
 //!
 //! 1. Only who has claimed a worker, by the transition from *idle* or *parked*, hands it a job; only the worker takes it. So a worker
 //!    that leaves cannot be handed one. A parked one is unparked, an idle one is still looking.
-//! 2. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
+//! 2. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
+//! 3. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
 //!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
 
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 use crate::deadline::Clock;
 use crate::event::WorkerName;
 use crate::parking;
 use crate::sync::thread::{self, Thread};
-use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Mutex, Ordering, const_thread_local, lock};
 use crate::tick::Tick;
 use crate::unwind;
 
@@ -184,6 +186,10 @@ impl Worker {
     }
 }
 
+const_thread_local! {
+    static LAST: Cell<Option<Arc<Worker>>> = Cell::new(None);
+}
+
 /// A worker that nobody else can hand a job.
 pub(super) struct Claimed {
     worker: Arc<Worker>,
@@ -191,6 +197,12 @@ pub(super) struct Claimed {
 }
 
 impl Claimed {
+    /// The worker that the current thread has used last, if it can be claimed.
+    pub(super) fn last() -> Option<Self> {
+        let last = LAST.try_with(Cell::take).ok().flatten();
+        last.and_then(Self::claim)
+    }
+
     pub(super) fn claim(worker: Arc<Worker>) -> Option<Self> {
         let take = |from| {
             let word = &worker.word;
@@ -217,7 +229,7 @@ impl Claimed {
 
 /// A worker that has a job, and the job's number among all it was given.
 pub(crate) struct Handed {
-    pub(super) worker: Arc<Worker>,
+    worker: Arc<Worker>,
     number: u32,
 }
 
@@ -242,4 +254,10 @@ impl Handed {
         self.worker.streak.store(streak, Ordering::Relaxed);
         came
     }
+}
+
+/// The current thread tries this worker first from now on.
+pub(crate) fn remember(handed: Handed) {
+    // While the thread is being torn down there is no next call to remember it for.
+    let _ = LAST.try_with(|last| last.set(Some(handed.worker)));
 }
