@@ -1,8 +1,12 @@
 //! What races in the timer, in every order with a few preemptions, and in random orders. Time stands still but where it says so.
 
 use super::*;
+use crate::CancelToken;
+use crate::deadline::{Clock, Deadline};
 use crate::sync::thread::Thread as Handle;
 use crate::sync::world;
+use crate::terms::Terms;
+use crate::token::node::Watch;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::Wake;
@@ -177,6 +181,23 @@ fn a_rearmed_alarm_rings_for_the_one_or_for_the_other() {
         if is_rearmed { &two } else { &one }.wait();
         assert_eq!(one.rings() + two.rings(), 1);
         assert_eq!(is_rearmed, two.rings() == 1);
+    });
+}
+
+#[test]
+fn a_token_that_is_linked_while_a_deadline_comes_hears_it() {
+    world::check(PREEMPTIONS, || {
+        let at = after(5);
+        let terms = Terms::context(Deadline::on(Clock::Real, at));
+        let token = CancelToken(Node::new(terms, Watch::Clocked, &[]));
+        let time = spawn(|| world::advance(5 * MS));
+        let child = token.child();
+        let bell = Bell::new(at);
+        if child.0.add_waiter(Arc::clone(&bell).into()).is_some() {
+            bell.wait();
+        }
+        time.join().unwrap();
+        assert!(child.is_cancelled());
     });
 }
 
