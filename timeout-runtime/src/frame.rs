@@ -10,6 +10,7 @@ use std::mem::{self, ManuallyDrop};
 use crate::deadline::{Clock, Deadline};
 use crate::error::Cause;
 use crate::policy::PolicyRef;
+use crate::sync::const_thread_local;
 use crate::terms::{Plain, Terms};
 use crate::tick::{self, Tick};
 use crate::token::CancelToken;
@@ -175,17 +176,16 @@ struct Ambient {
     muted: Vec<u64>,
 }
 
-thread_local! {
+const_thread_local! {
     // Without a destructor it needs no look whether it is there still. When a thread ends it is outside, and that needs none.
-    static FRAME: ManuallyDrop<RefCell<Frame>> =
-        const { ManuallyDrop::new(RefCell::new(Frame::Outside)) };
+    static FRAME: ManuallyDrop<RefCell<Frame>> = ManuallyDrop::new(RefCell::new(Frame::Outside));
+}
 
-    static AMBIENT: RefCell<Ambient> = const {
-        RefCell::new(Ambient {
-            pushed: Vec::new(),
-            muted: Vec::new(),
-        })
-    };
+const_thread_local! {
+    static AMBIENT: RefCell<Ambient> = RefCell::new(Ambient {
+        pushed: Vec::new(),
+        muted: Vec::new(),
+    });
 }
 
 #[inline]

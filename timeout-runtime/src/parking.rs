@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 use std::time::Duration;
 
-use crate::sync::{Lock, lock};
+use crate::sync::thread::{self, Thread};
+use crate::sync::{Lock, lock, thread_local};
 use crate::tick::Tick;
 use crate::unwind;
 

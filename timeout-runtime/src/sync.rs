@@ -1,56 +1,109 @@
-//! `std` or `loom`, chosen here alone.
+//! What threads share, and how they start and wait: from `std`, or in a model from `loom` or `shuttle`. Chosen here alone.
 //!
-//! What is model-checked takes its primitives from here and is a plain value: it can be made inside a model. Statics come from
-//! `std` everywhere, and so do `Arc` and `Weak`, since loom has no `Weak`: a model switches threads around each operation
-//! on an atomic or a lock, not around each count of a reference.
+//! What is model-checked takes all that from here and is a plain value: it can be made inside a model. What a process has one of is
+//! made anew for each run of a model. `Arc` and `Weak` come from `std` everywhere, since loom has no `Weak`: a model switches threads
+//! around each operation on an atomic or a lock, not around each count of a reference.
 
-#[cfg(not(all(test, timeout_loom)))]
+#[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
 mod chosen {
+    use std::time::Instant;
+
     pub(crate) use std::sync::Mutex;
-    pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+    pub(crate) use std::{thread, thread_local};
+
+    pub(crate) const IS_MODEL: bool = false;
+
+    #[inline]
+    pub(crate) fn now() -> Instant {
+        Instant::now()
+    }
 }
 
 #[cfg(all(test, timeout_loom))]
 mod chosen {
+    pub(crate) use super::world::{now, thread};
     pub(crate) use loom::sync::Mutex;
-    pub(crate) use loom::sync::atomic::{AtomicU8, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+    pub(crate) use loom::{lazy_static, thread_local};
 
-    impl<T> super::Lock for Mutex<T> {
-        type Inside = T;
-        type Guard<'a>
-            = loom::sync::MutexGuard<'a, T>
-        where
-            T: 'a;
+    pub(crate) const IS_MODEL: bool = true;
 
-        fn hold(&self) -> Self::Guard<'_> {
-            self.lock().unwrap()
+    /// loom takes a `SeqCst` load for an `Acquire` one, so that it may miss a store that came before it in the one order of all. A
+    /// read-modify-write misses none.
+    #[derive(Default)]
+    pub(crate) struct AtomicBool(loom::sync::atomic::AtomicBool);
+
+    impl AtomicBool {
+        pub(crate) fn new(value: bool) -> Self {
+            Self(loom::sync::atomic::AtomicBool::new(value))
         }
 
-        fn inside(&mut self) -> &mut T {
-            self.get_mut().unwrap()
+        pub(crate) fn load(&self, order: Ordering) -> bool {
+            match order {
+                Ordering::SeqCst => self.0.fetch_or(false, order),
+                _ => self.0.load(order),
+            }
+        }
+
+        pub(crate) fn store(&self, value: bool, order: Ordering) {
+            self.0.store(value, order);
+        }
+
+        pub(crate) fn swap(&self, value: bool, order: Ordering) -> bool {
+            self.0.swap(value, order)
         }
     }
 }
+
+#[cfg(all(test, timeout_shuttle))]
+mod chosen {
+    pub(crate) use super::world::{now, thread};
+    pub(crate) use shuttle::sync::Mutex;
+    pub(crate) use shuttle::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering,
+    };
+    pub(crate) use shuttle::{lazy_static, thread_local};
+
+    pub(crate) const IS_MODEL: bool = true;
+}
+
+#[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+pub(crate) mod world;
 
 pub(crate) use chosen::*;
 
 /// A thread-local that is there without a first use, and if it needs no drop, to the very end of its thread.
 macro_rules! const_thread_local {
     ($(#[$attr:meta])* static $name:ident: $type:ty = $init:expr;) => {
-        #[cfg(not(all(test, timeout_loom)))]
+        #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
         std::thread_local! {
             $(#[$attr])*
             static $name: $type = const { $init };
         }
-        #[cfg(all(test, timeout_loom))]
-        loom::thread_local! {
+        #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+        crate::sync::thread_local! {
             $(#[$attr])*
             static $name: $type = $init;
         }
     };
 }
 
-pub(crate) use const_thread_local;
+/// What a process has one of.
+macro_rules! one_per_process {
+    ($(#[$attr:meta])* static $name:ident: $type:ty = $init:expr;) => {
+        #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
+        $(#[$attr])*
+        static $name: $type = $init;
+        #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+        crate::sync::lazy_static! {
+            $(#[$attr])*
+            static ref $name: $type = $init;
+        }
+    };
+}
+
+pub(crate) use {const_thread_local, one_per_process};
 
 use std::ops::DerefMut;
 use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
@@ -89,5 +142,28 @@ impl<T> Lock for StdMutex<T> {
 
     fn inside(&mut self) -> &mut T {
         self.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+impl<T> Lock for Mutex<T> {
+    type Inside = T;
+    #[cfg(timeout_loom)]
+    type Guard<'a>
+        = loom::sync::MutexGuard<'a, T>
+    where
+        T: 'a;
+    #[cfg(timeout_shuttle)]
+    type Guard<'a>
+        = shuttle::sync::MutexGuard<'a, T>
+    where
+        T: 'a;
+
+    fn hold(&self) -> Self::Guard<'_> {
+        self.lock().unwrap()
+    }
+
+    fn inside(&mut self) -> &mut T {
+        self.get_mut().unwrap()
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use crate::sync;
+
 /// What ticks are counted from, on both clocks. It is in the middle of the range: there is time before it, too.
 static ANCHOR: LazyLock<(Instant, coarsetime::Instant)> = LazyLock::new(|| {
     // The coarse clock is behind by more or less now than it will be then, so a glance is off by one interrupt at most, either way.
@@ -17,15 +19,16 @@ const MIDDLE: u64 = 1 << 62;
 /// rest is for a machine that is slow to serve it.
 pub(crate) const BEHIND: u64 = 100_000_000;
 
-/// Whether the coarse clock is a monotonic one. On other systems it may be set back.
-const IS_MONOTONIC: bool = cfg!(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "macos",
-    target_os = "freebsd",
-    target_os = "dragonfly",
-    windows
-));
+/// Whether the coarse clock is a monotonic one. On other systems it may be set back; a model has but one clock.
+const IS_MONOTONIC: bool = !sync::IS_MODEL
+    && cfg!(any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "macos",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        windows
+    ));
 
 /// An instant in nanoseconds. What lies beyond its range, more than four centuries ahead, is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +41,7 @@ impl Tick {
 
     /// Now, by the system's monotonic clock.
     pub(crate) fn now() -> Self {
-        Self::of(Instant::now())
+        Self::of(sync::now())
     }
 
     pub(crate) fn of(instant: Instant) -> Self {

@@ -1,11 +1,11 @@
 //! Listeners: who hears of events, and the one way in which they are told.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::frame;
-use crate::sync::lock;
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock, one_per_process};
 use crate::unwind::{self, Kept};
 
 use super::Event;
@@ -19,9 +19,19 @@ struct Entry {
     listen: Arc<Listen>,
 }
 
-/// The listeners in the order they came; replaced as a whole, so that an event is told without the lock.
-static LISTENERS: Mutex<Option<Arc<[Entry]>>> = Mutex::new(None);
-static COUNT: AtomicUsize = AtomicUsize::new(0);
+struct Listeners {
+    /// In the order they came; replaced as a whole, so that an event is told without the lock.
+    list: Mutex<Option<Arc<[Entry]>>>,
+    count: AtomicUsize,
+}
+
+one_per_process! {
+    static LISTENERS: Listeners = Listeners {
+        list: Mutex::new(None),
+        count: AtomicUsize::new(0),
+    };
+}
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// Has `listen` called for each event of this process, on the thread that ends the call.
@@ -54,19 +64,21 @@ pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> List
         id,
         listen: Arc::new(listen),
     };
-    change(|entries| entries.push(entry));
+    LISTENERS.change(|entries| entries.push(entry));
     ListenerHandle { id: Some(id) }
 }
 
-/// Replaces the list; the old one, and with it perhaps a listener, is dropped outside the lock.
-fn change(edit: impl FnOnce(&mut Vec<Entry>)) {
-    let mut listeners = lock(&LISTENERS);
-    let mut entries = listeners.as_deref().unwrap_or_default().to_vec();
-    edit(&mut entries);
-    COUNT.store(entries.len(), Ordering::Relaxed);
-    let old = listeners.replace(entries.into());
-    drop(listeners);
-    unwind::dispose(old);
+impl Listeners {
+    /// Replaces the list; the old one, and with it perhaps a listener, is dropped outside the lock.
+    fn change(&self, edit: impl FnOnce(&mut Vec<Entry>)) {
+        let mut list = lock(&self.list);
+        let mut entries = list.as_deref().unwrap_or_default().to_vec();
+        edit(&mut entries);
+        self.count.store(entries.len(), Ordering::Relaxed);
+        let old = list.replace(entries.into());
+        drop(list);
+        unwind::dispose(old);
+    }
 }
 
 /// A listener in place; made by [`add_listener`]. Dropping it removes the listener; one that is being called finishes, and is then
@@ -86,7 +98,7 @@ impl ListenerHandle {
 impl Drop for ListenerHandle {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            change(|entries| entries.retain(|entry| entry.id != id));
+            LISTENERS.change(|entries| entries.retain(|entry| entry.id != id));
         }
     }
 }
@@ -116,12 +128,12 @@ impl Own {
 /// Whether anybody would hear of an event. One relaxed load where nobody listens.
 #[inline]
 pub(crate) fn is_heard(own: Option<&Own>) -> bool {
-    own.is_some() || COUNT.load(Ordering::Relaxed) != 0
+    own.is_some() || LISTENERS.count.load(Ordering::Relaxed) != 0
 }
 
 /// Tells `event` to the policy's own listener and to all registered ones.
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
-    let listeners = lock(&LISTENERS).clone();
+    let listeners = lock(&LISTENERS.list).clone();
     frame::outside(|| {
         if let Some(Own { id, listen }) = own
             && let Some(listen) = listen.get()
@@ -140,3 +152,6 @@ fn call(id: u64, listen: &Listen, event: &Event<'_>) {
         frame::mute(&[id], || unwind::contain(|| listen(event)));
     }
 }
+
+#[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+mod models;

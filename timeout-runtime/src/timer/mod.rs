@@ -12,16 +12,13 @@
 
 mod queue;
 
-use std::sync::Mutex;
-use std::sync::atomic::{self, AtomicU32};
 use std::task::Waker;
-use std::thread;
 use std::time::Duration;
 
 use slab::Slab;
 
 use crate::parking;
-use crate::sync::lock;
+use crate::sync::{AtomicU32, Mutex, Ordering, lock, one_per_process, thread};
 use crate::tick::Tick;
 use crate::token::node::NodeWeak;
 use crate::unwind;
@@ -75,6 +72,12 @@ impl Thread {
     }
 }
 
+struct Timer {
+    state: Mutex<State>,
+    /// How many alarms have rung, roughly: it wraps around.
+    rung: AtomicU32,
+}
+
 struct State {
     queue: Queue,
     armed: Slab<Armed>,
@@ -87,53 +90,163 @@ struct State {
     deputy: Option<Thread>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State {
-    queue: Queue::new(),
-    armed: Slab::new(),
-    serial: 0,
-    keeper: None,
-    ringing: None,
-    has_rung: false,
-    deputy: None,
-});
-
-/// How many alarms have rung, roughly: it wraps around.
-static RUNG: AtomicU32 = AtomicU32::new(0);
+one_per_process! {
+    static TIMER: Timer = Timer {
+        state: Mutex::new(State::EMPTY),
+        rung: AtomicU32::new(0),
+    };
+}
 
 /// As long as this stays the same, no alarm has rung.
 #[inline]
 pub(crate) fn rung() -> u32 {
-    RUNG.load(atomic::Ordering::Acquire)
+    TIMER.rung.load(Ordering::Acquire)
+}
+
+/// Sets an alarm for `at`. `None` if the thread cannot be started: the caller then looks at its clock itself.
+pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
+    TIMER.arm(at, alarm)
+}
+
+/// Has the alarm wake `waker` from now on. `false` if it has rung.
+pub(crate) fn rearm(key: Key, waker: Waker) -> bool {
+    TIMER.rearm(key, waker)
+}
+
+/// Takes an alarm back; nothing happens if it has rung.
+pub(crate) fn disarm(key: Key) {
+    TIMER.disarm(key);
 }
 
 /// An alarm that rings for so long holds the keeper up; and so often the deputy looks.
 const STUCK: Duration = Duration::from_millis(10);
 
-/// Sets an alarm for `at`. `None` if the thread cannot be started: the caller then looks at its clock itself.
-pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
-    let mut state = lock(&STATE);
-    if state.keeper.is_none() {
-        state.keeper = Some(start("timeout-timer", keep)?);
+impl Timer {
+    fn arm(&'static self, at: Tick, alarm: Alarm) -> Option<Key> {
+        let mut state = lock(&self.state);
+        if state.keeper.is_none() {
+            state.keeper = Some(start("timeout-timer", || self.keep())?);
+        }
+        state.serial = state.serial.wrapping_add(1);
+        let serial = state.serial;
+        let slot = u32::try_from(state.armed.vacant_key()).ok()?;
+        state.armed.insert(Armed { serial, alarm });
+        let key = Key { slot, serial };
+        state.queue.push(Entry { at, key });
+        let wake = if state.ringing.is_some() {
+            self.stand_by(&mut state, Tick::now())
+        } else {
+            state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
+        };
+        drop(state);
+        if let Some(thread) = wake {
+            thread.unpark();
+        }
+        Some(key)
     }
-    state.serial = state.serial.wrapping_add(1);
-    let serial = state.serial;
-    let slot = u32::try_from(state.armed.vacant_key()).ok()?;
-    state.armed.insert(Armed { serial, alarm });
-    let key = Key { slot, serial };
-    state.queue.push(Entry { at, key });
-    let wake = if state.ringing.is_some() {
-        state.stand_by(Tick::now())
-    } else {
-        state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
-    };
-    drop(state);
-    if let Some(thread) = wake {
-        thread.unpark();
+
+    fn rearm(&self, key: Key, waker: Waker) -> bool {
+        parking::put(
+            &self.state,
+            |state| match state.armed.get_mut(key.slot as usize) {
+                Some(Armed {
+                    serial,
+                    alarm: Alarm::Wake(place),
+                }) if *serial == key.serial => Some(place),
+                _ => None,
+            },
+            waker,
+        )
     }
-    Some(key)
+
+    fn disarm(&self, key: Key) {
+        let mut state = lock(&self.state);
+        let State { queue, armed, .. } = &mut *state;
+        if !is_live(armed, key) {
+            return;
+        }
+        let taken_back = armed.remove(key.slot as usize);
+        if !queue.unpush(key) {
+            queue.tidy(armed.len(), |key| is_live(armed, key));
+        }
+        drop(state);
+        unwind::dispose(taken_back);
+    }
+
+    /// The keeper's life, which ends when its deputy had to take over.
+    fn keep(&'static self) {
+        loop {
+            let mut state = lock(&self.state);
+            if !state.keeper.as_ref().is_some_and(Thread::is_current) {
+                return;
+            }
+            let now = Tick::now();
+            match state.next() {
+                at if at <= now => {
+                    let alarm = state.take_first();
+                    // Whoever is woken by it sees this.
+                    self.rung.fetch_add(1, Ordering::Release);
+                    state.ringing = Some(now);
+                    state.has_rung = true;
+                    let wake = self.stand_by(&mut state, now);
+                    drop(state);
+                    if let Some(deputy) = wake {
+                        deputy.unpark();
+                    }
+                    alarm.into_iter().for_each(ring);
+                }
+                next => {
+                    state.ringing = None;
+                    if let Some(keeper) = &mut state.keeper {
+                        keeper.sleep = Sleep::Until(next);
+                    }
+                    drop(state);
+                    parking::park_until(next);
+                }
+            }
+        }
+    }
+
+    /// The deputy's life: it becomes the keeper once that one is stuck.
+    fn deputize(&'static self) {
+        loop {
+            let mut state = lock(&self.state);
+            let now = Tick::now();
+            let is_stuck = state.ringing.is_some_and(|since| since.plus(STUCK) <= now);
+            if is_stuck && !state.next().is_never() {
+                state.keeper = state.deputy.take();
+                state.ringing = None;
+                drop(state);
+                return self.keep();
+            }
+            let is_busy = std::mem::take(&mut state.has_rung) || state.ringing.is_some();
+            let look_again = if is_busy {
+                now.plus(STUCK)
+            } else {
+                Tick::NEVER
+            };
+            if let Some(deputy) = &mut state.deputy {
+                deputy.sleep = Sleep::Until(look_again);
+            }
+            drop(state);
+            parking::park_until(look_again);
+        }
+    }
+
+    /// One alarm rings: a deputy looks after the others meanwhile. Whom to wake for that.
+    fn stand_by(&'static self, state: &mut State, now: Tick) -> Option<thread::Thread> {
+        if state.next().is_never() {
+            return None;
+        }
+        if state.deputy.is_none() {
+            state.deputy = start("timeout-deputy", || self.deputize());
+        }
+        let soon = now.plus(2 * STUCK);
+        state.deputy.as_mut()?.look_by(soon)
+    }
 }
 
-fn start(name: &str, run: fn()) -> Option<Thread> {
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
     let thread = thread::Builder::new().name(name.into());
     let handle = thread.spawn(run).ok()?.thread().clone();
     Some(Thread {
@@ -142,40 +255,10 @@ fn start(name: &str, run: fn()) -> Option<Thread> {
     })
 }
 
-/// Has the alarm wake `waker` from now on. `false` if it has rung.
-pub(crate) fn rearm(key: Key, waker: Waker) -> bool {
-    parking::put(
-        &STATE,
-        |state| match state.armed.get_mut(key.slot as usize) {
-            Some(Armed {
-                serial,
-                alarm: Alarm::Wake(place),
-            }) if *serial == key.serial => Some(place),
-            _ => None,
-        },
-        waker,
-    )
-}
-
-/// Takes an alarm back; nothing happens if it has rung.
-pub(crate) fn disarm(key: Key) {
-    let mut state = lock(&STATE);
-    let State { queue, armed, .. } = &mut *state;
-    if !is_live(armed, key) {
-        return;
-    }
-    let taken_back = armed.remove(key.slot as usize);
-    if !queue.unpush(key) {
-        queue.tidy(armed.len(), |key| is_live(armed, key));
-    }
-    drop(state);
-    unwind::dispose(taken_back);
-}
-
 /// How many alarms are set, and how many entries the queue holds for them.
 #[cfg(test)]
 pub(crate) fn pending() -> (usize, usize) {
-    let state = lock(&STATE);
+    let state = lock(&TIMER.state);
     (state.armed.len(), state.queue.len())
 }
 
@@ -184,67 +267,17 @@ fn is_live(armed: &Slab<Armed>, key: Key) -> bool {
     armed.is_some_and(|armed| armed.serial == key.serial)
 }
 
-/// The keeper's life, which ends when its deputy had to take over.
-fn keep() {
-    loop {
-        let mut state = lock(&STATE);
-        if !state.keeper.as_ref().is_some_and(Thread::is_current) {
-            return;
-        }
-        let now = Tick::now();
-        match state.next() {
-            at if at <= now => {
-                let alarm = state.take_first();
-                // Whoever is woken by it sees this.
-                RUNG.fetch_add(1, atomic::Ordering::Release);
-                state.ringing = Some(now);
-                state.has_rung = true;
-                let wake = state.stand_by(now);
-                drop(state);
-                if let Some(deputy) = wake {
-                    deputy.unpark();
-                }
-                alarm.into_iter().for_each(ring);
-            }
-            next => {
-                state.ringing = None;
-                if let Some(keeper) = &mut state.keeper {
-                    keeper.sleep = Sleep::Until(next);
-                }
-                drop(state);
-                parking::park_until(next);
-            }
-        }
-    }
-}
-
-/// The deputy's life: it becomes the keeper once that one is stuck.
-fn deputize() {
-    loop {
-        let mut state = lock(&STATE);
-        let now = Tick::now();
-        let is_stuck = state.ringing.is_some_and(|since| since.plus(STUCK) <= now);
-        if is_stuck && !state.next().is_never() {
-            state.keeper = state.deputy.take();
-            state.ringing = None;
-            drop(state);
-            return keep();
-        }
-        let is_busy = std::mem::take(&mut state.has_rung) || state.ringing.is_some();
-        let look_again = if is_busy {
-            now.plus(STUCK)
-        } else {
-            Tick::NEVER
-        };
-        if let Some(deputy) = &mut state.deputy {
-            deputy.sleep = Sleep::Until(look_again);
-        }
-        drop(state);
-        parking::park_until(look_again);
-    }
-}
-
 impl State {
+    const EMPTY: Self = Self {
+        queue: Queue::new(),
+        armed: Slab::new(),
+        serial: 0,
+        keeper: None,
+        ringing: None,
+        has_rung: false,
+        deputy: None,
+    };
+
     fn first(&mut self) -> Option<Entry> {
         let armed = &self.armed;
         self.queue.first(|key| is_live(armed, key))
@@ -259,18 +292,6 @@ impl State {
         let first = self.first()?;
         self.queue.pop(first);
         Some(self.armed.remove(first.key.slot as usize).alarm)
-    }
-
-    /// One alarm rings: a deputy looks after the others meanwhile. Whom to wake for that.
-    fn stand_by(&mut self, now: Tick) -> Option<thread::Thread> {
-        if self.next().is_never() {
-            return None;
-        }
-        if self.deputy.is_none() {
-            self.deputy = start("timeout-deputy", deputize);
-        }
-        let soon = now.plus(2 * STUCK);
-        self.deputy.as_mut()?.look_by(soon)
     }
 }
 
@@ -319,3 +340,6 @@ mod tests {
         disarm(far);
     }
 }
+
+#[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+mod models;

@@ -204,3 +204,6 @@ impl Drop for DropGuard {
         }
     }
 }
+
+#[cfg(all(test, timeout_shuttle))]
+mod models;

@@ -7,6 +7,7 @@ pub(crate) mod abandoned;
 mod pool;
 mod settings;
 mod spin;
+mod worker;
 
 use crate::call::carried::Carried;
 use crate::call::record::Apart;
@@ -14,10 +15,11 @@ use crate::event::WorkerName;
 use crate::token::links::Callback;
 
 pub use abandoned::{Abandoned, abandoned, drain};
-pub(crate) use pool::{Place, remember, submit, withdraw};
+pub(crate) use pool::{Place, submit, withdraw};
 pub use pool::{Stats, stats};
 pub use settings::Settings;
 pub(crate) use spin::Spin;
+pub(crate) use worker::remember;
 
 /// What a worker does for somebody.
 pub(crate) enum Job {
@@ -25,6 +27,9 @@ pub(crate) enum Job {
     Call(Apart, Carried),
     /// It runs the callbacks of a token that fired at its deadline.
     Callbacks(Vec<Callback>),
+    /// It does what a model has it do.
+    #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+    Modelled(Box<dyn FnOnce(&mut dyn FnMut()) + Send>),
 }
 
 impl Job {
@@ -33,6 +38,8 @@ impl Job {
         match self {
             Self::Call(call, carried) => call.work(carried, worker, free),
             Self::Callbacks(callbacks) => callbacks.into_iter().for_each(Callback::run),
+            #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+            Self::Modelled(run) => run(free),
         }
     }
 }

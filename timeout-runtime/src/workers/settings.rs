@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::sync;
+
 /// As many workers as Tokio's blocking pool may have threads.
 const CAP: usize = 512;
 const KEEP_ALIVE: u64 = 10_000;
@@ -124,7 +126,7 @@ pub(super) fn reuse() -> bool {
 pub(super) fn spin() -> bool {
     static PARK_BY_ENVIRONMENT: Switch = Switch::new("TIMEOUT_WORKER_SPIN");
 
-    !PARK.load(Ordering::Relaxed) && !PARK_BY_ENVIRONMENT.is_off()
+    !sync::IS_MODEL && !PARK.load(Ordering::Relaxed) && !PARK_BY_ENVIRONMENT.is_off()
 }
 
 /// What an environment variable turns off by being `0`; read once.

@@ -1,0 +1,299 @@
+//! What races in the timer, in every order with a few preemptions, and in random orders. Time stands still but where it says so.
+
+use super::*;
+use crate::CancelToken;
+use crate::deadline::{Clock, Deadline};
+use crate::sync::thread::Thread as Handle;
+use crate::sync::world;
+use crate::terms::Terms;
+use crate::token::node::Watch;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+use std::task::Wake;
+
+#[cfg(timeout_loom)]
+use loom::thread::spawn;
+#[cfg(timeout_shuttle)]
+use shuttle::thread::spawn;
+
+/// With the deputy there are four threads, and it is one less.
+const PREEMPTIONS: usize = 3;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// What an alarm rings, and who waits for that.
+struct Bell {
+    rings: AtomicUsize,
+    /// Not before.
+    at: Tick,
+    waits: Handle,
+    /// While this is set, whoever rings is stuck in it.
+    holds: AtomicBool,
+    rung_by: OnceLock<Handle>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        if Tick::now() >= self.at {
+            self.rings.fetch_add(1, SeqCst);
+        }
+        let _ = self.rung_by.set(thread::current());
+        self.waits.unpark();
+        while self.holds.load(SeqCst) {
+            thread::park();
+        }
+    }
+}
+
+impl Bell {
+    fn new(at: Tick) -> Arc<Self> {
+        Self::with(at, false)
+    }
+
+    fn with(at: Tick, holds: bool) -> Arc<Self> {
+        Arc::new(Self {
+            rings: AtomicUsize::new(0),
+            at,
+            waits: thread::current(),
+            holds: AtomicBool::new(holds),
+            rung_by: OnceLock::new(),
+        })
+    }
+
+    fn arm(self: &Arc<Self>) -> Key {
+        let waker = Arc::clone(self).into();
+        TIMER.arm(self.at, Alarm::Wake(Some(waker))).unwrap()
+    }
+
+    fn rings(&self) -> usize {
+        self.rings.load(SeqCst)
+    }
+
+    /// Waits for it. If it does not ring, all threads are blocked.
+    fn wait(&self) {
+        while self.rings() == 0 {
+            thread::park();
+        }
+    }
+
+    /// Whoever rings it can come back.
+    fn let_go(&self) {
+        self.holds.store(false, SeqCst);
+        if let Some(thread) = self.rung_by.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Whether the timer has let go of it.
+    fn is_free(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1
+    }
+}
+
+fn after(ms: u32) -> Tick {
+    Tick::now().plus(ms * MS)
+}
+
+#[test]
+fn an_alarm_rings_once_when_its_time_has_come() {
+    world::check(PREEMPTIONS, || {
+        let before = TIMER.rung.load(Ordering::Acquire);
+        let bell = Bell::new(after(5));
+        bell.arm();
+        world::advance(5 * MS);
+        bell.wait();
+        assert_ne!(TIMER.rung.load(Ordering::Acquire), before);
+        world::advance(5 * MS);
+        assert_eq!(bell.rings(), 1);
+    });
+}
+
+#[test]
+fn an_earlier_alarm_wakes_the_keeper() {
+    world::check(PREEMPTIONS, || {
+        let (soon, far) = (Bell::new(after(5)), Bell::new(after(60_000)));
+        let other = spawn({
+            let far = Arc::clone(&far);
+            move || far.arm()
+        });
+        soon.arm();
+        other.join().unwrap();
+        world::advance(5 * MS);
+        soon.wait();
+        assert_eq!((soon.rings(), far.rings()), (1, 0));
+    });
+}
+
+#[test]
+fn an_alarm_armed_while_time_goes_on_rings() {
+    world::check(PREEMPTIONS, || {
+        let (one, two) = (Bell::new(after(5)), Bell::new(after(5)));
+        one.arm();
+        let time = spawn(|| world::advance(5 * MS));
+        two.arm();
+        time.join().unwrap();
+        one.wait();
+        two.wait();
+    });
+}
+
+#[test]
+fn an_alarm_is_disarmed_or_rings_and_another_in_its_place_stays() {
+    world::check(PREEMPTIONS, || {
+        let (one, two) = (Bell::new(after(5)), Bell::new(after(10)));
+        let key = one.arm();
+        let time = spawn(|| world::advance(5 * MS));
+        // Where the first one has rung, in its slot.
+        two.arm();
+        TIMER.disarm(key);
+        time.join().unwrap();
+        world::advance(5 * MS);
+        two.wait();
+        assert!(one.rings() <= 1);
+        assert_eq!(two.rings(), 1);
+    });
+}
+
+#[test]
+fn a_disarmed_alarm_never_rings() {
+    world::check(PREEMPTIONS, || {
+        let bell = Bell::new(after(5));
+        let key = bell.arm();
+        TIMER.disarm(key);
+        assert!(bell.is_free());
+        let next = Bell::new(after(5));
+        next.arm();
+        TIMER.disarm(key);
+        world::advance(5 * MS);
+        next.wait();
+        assert_eq!(bell.rings(), 0);
+    });
+}
+
+#[test]
+fn a_rearmed_alarm_rings_for_the_one_or_for_the_other() {
+    world::check(PREEMPTIONS, || {
+        let (one, two) = (Bell::new(after(5)), Bell::new(after(5)));
+        let key = one.arm();
+        let time = spawn(|| world::advance(5 * MS));
+        let is_rearmed = TIMER.rearm(key, Arc::clone(&two).into());
+        time.join().unwrap();
+        if is_rearmed { &two } else { &one }.wait();
+        assert_eq!(one.rings() + two.rings(), 1);
+        assert_eq!(is_rearmed, two.rings() == 1);
+    });
+}
+
+#[test]
+fn a_token_that_is_linked_while_a_deadline_comes_hears_it() {
+    world::check(PREEMPTIONS, || {
+        let at = after(5);
+        let terms = Terms::context(Deadline::on(Clock::Real, at));
+        let token = CancelToken(Node::new(terms, Watch::Clocked, &[]));
+        let time = spawn(|| world::advance(5 * MS));
+        let child = token.child();
+        let bell = Bell::new(at);
+        if child.0.add_waiter(Arc::clone(&bell).into()).is_some() {
+            bell.wait();
+        }
+        time.join().unwrap();
+        assert!(child.is_cancelled());
+    });
+}
+
+#[test]
+fn the_deputy_takes_over_from_a_keeper_that_is_stuck() {
+    world::check(PREEMPTIONS - 1, || {
+        let stuck = Bell::with(after(1), true);
+        let next = Bell::new(after(2));
+        stuck.arm();
+        next.arm();
+        world::advance(MS);
+        stuck.wait();
+        world::advance(2 * STUCK);
+        next.wait();
+        assert_eq!((stuck.rings(), next.rings()), (1, 1));
+    });
+}
+
+#[test]
+fn a_keeper_that_comes_back_while_its_deputy_takes_over_rings_nothing_twice() {
+    world::check(PREEMPTIONS - 1, || {
+        let slow = Bell::with(after(1), true);
+        let next = Bell::new(after(2));
+        slow.arm();
+        next.arm();
+        world::advance(MS);
+        slow.wait();
+        world::advance(2 * STUCK);
+        slow.let_go();
+        next.wait();
+        let last = Bell::new(after(1));
+        last.arm();
+        world::advance(MS);
+        last.wait();
+        assert_eq!((slow.rings(), next.rings(), last.rings()), (1, 1, 1));
+    });
+}
+
+/// Three threads set ten alarms each, take some back and have some ring another bell, while time goes on and some who ring are stuck.
+#[cfg(timeout_shuttle)]
+#[test]
+fn each_of_many_alarms_rings_once_or_was_disarmed() {
+    use shuttle::rand::{Rng, thread_rng};
+
+    const ALARMS: usize = 10;
+
+    /// The bell that is to ring, if one is, and the others, which are not.
+    fn alarm() -> (Option<Arc<Bell>>, Vec<Arc<Bell>>) {
+        let mut random = thread_rng();
+        let at = after(random.gen_range(1..30));
+        let bell = Bell::with(at, random.gen_range(0..8) == 0);
+        let key = bell.arm();
+        match random.gen_range(0..3) {
+            0 => {
+                TIMER.disarm(key);
+                if bell.is_free() && bell.rings() == 0 {
+                    (None, vec![bell])
+                } else {
+                    // The keeper has had it before.
+                    (Some(bell), vec![])
+                }
+            }
+            1 => {
+                let other = Bell::new(at);
+                if TIMER.rearm(key, Arc::clone(&other).into()) {
+                    (Some(other), vec![bell])
+                } else {
+                    (Some(bell), vec![other])
+                }
+            }
+            _ => (Some(bell), vec![]),
+        }
+    }
+
+    world::check(PREEMPTIONS, || {
+        let others: Vec<_> = (0..3)
+            .map(|_| spawn(|| (0..ALARMS).map(|_| alarm()).collect::<Vec<_>>()))
+            .collect();
+        world::advance(10 * MS);
+        let bells: Vec<_> = others
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect();
+        while bells
+            .iter()
+            .flat_map(|(rings, _)| rings)
+            .any(|bell| bell.rings() == 0)
+        {
+            world::advance(10 * MS);
+            thread::yield_now();
+        }
+        world::advance(100 * MS);
+        for (rings, silent) in &bells {
+            assert!(rings.iter().all(|bell| bell.rings() == 1));
+            assert!(silent.iter().all(|bell| bell.rings() == 0));
+        }
+        assert_eq!(pending().0, 0);
+    });
+}

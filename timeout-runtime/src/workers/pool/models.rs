@@ -1,0 +1,270 @@
+//! What races in the pool, in every order with a few preemptions, and in random orders. Time stands still but where it says so.
+
+use super::*;
+use crate::sync::thread::Thread;
+use crate::sync::world;
+use crate::workers::remember;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+#[cfg(timeout_loom)]
+use loom::thread::spawn;
+#[cfg(timeout_shuttle)]
+use shuttle::thread::spawn;
+
+/// With more threads than three it is one less, which are hundreds of thousands of orders.
+const PREEMPTIONS: usize = 3;
+
+/// Longer than an idle worker stays.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What has become of jobs, and who waits for that.
+struct Tally {
+    runs: AtomicUsize,
+    unrun: AtomicUsize,
+    waits: Thread,
+}
+
+/// One job, which counts once.
+struct Counted(Option<Arc<Tally>>);
+
+impl Counted {
+    fn run(mut self) {
+        if let Some(tally) = self.0.take() {
+            tally.runs.fetch_add(1, SeqCst);
+            tally.waits.unpark();
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if let Some(tally) = &self.0 {
+            tally.unrun.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+impl Tally {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            runs: AtomicUsize::new(0),
+            unrun: AtomicUsize::new(0),
+            waits: thread::current(),
+        })
+    }
+
+    fn runs(&self) -> usize {
+        self.runs.load(SeqCst)
+    }
+
+    /// How many jobs were dropped and not run.
+    fn unrun(&self) -> usize {
+        self.unrun.load(SeqCst)
+    }
+
+    fn job(self: &Arc<Self>) -> Job {
+        let counted = Counted(Some(Arc::clone(self)));
+        Job::Modelled(Box::new(|_| counted.run()))
+    }
+
+    /// One that lets others have the worker before it has ended, as calls do.
+    fn early(self: &Arc<Self>) -> Job {
+        let counted = Counted(Some(Arc::clone(self)));
+        Job::Modelled(Box::new(|free| {
+            free();
+            counted.run();
+        }))
+    }
+
+    /// Waits for so many runs. If they do not come, all threads are blocked.
+    fn wait_for(&self, runs: usize) {
+        while self.runs() < runs {
+            thread::park();
+        }
+    }
+}
+
+fn submit(job: Job, cap: usize) -> Place {
+    POOL.submit(job, cap).unwrap()
+}
+
+/// Submits `job` as somebody who has called before.
+fn call(job: Job, cap: usize) {
+    if let Place::Handed(handed) = submit(job, cap) {
+        remember(handed);
+    }
+}
+
+#[test]
+fn a_job_is_queued_or_handed_over_while_a_worker_becomes_free() {
+    world::check(PREEMPTIONS, || {
+        let tally = Tally::new();
+        submit(tally.job(), 1);
+        submit(tally.job(), 1);
+        tally.wait_for(2);
+    });
+}
+
+#[test]
+fn a_worker_that_is_free_before_its_job_has_ended_takes_another() {
+    world::check(PREEMPTIONS, || {
+        let tally = Tally::new();
+        call(tally.early(), 1);
+        call(tally.early(), 1);
+        call(tally.early(), 1);
+        tally.wait_for(3);
+    });
+}
+
+#[test]
+fn two_callers_at_one_worker_both_have_their_jobs_done_once() {
+    world::check(PREEMPTIONS, || {
+        let tally = Tally::new();
+        // From here on this thread claims the worker past the list.
+        call(tally.early(), 1);
+        let other = spawn({
+            let tally = Arc::clone(&tally);
+            move || drop(submit(tally.job(), 1))
+        });
+        call(tally.job(), 1);
+        other.join().unwrap();
+        tally.wait_for(3);
+        assert_eq!((tally.runs(), tally.unrun()), (3, 0));
+    });
+}
+
+/// The last worker left between two looks at the pool, and the call at the cap was told that there is no worker to be had. And a worker
+/// whose time had come while it was claimed went round and round until it had its job.
+#[test]
+fn a_worker_that_leaves_is_handed_no_job_and_none_is_left_in_the_queue() {
+    world::check(PREEMPTIONS, || {
+        let tally = Tally::new();
+        call(tally.job(), 1);
+        tally.wait_for(1);
+        let time = spawn(|| world::advance(LONG));
+        call(tally.job(), 1);
+        time.join().unwrap();
+        tally.wait_for(2);
+        assert_eq!(POOL.stats(0).queued, 0);
+    });
+}
+
+#[test]
+fn workers_that_leave_are_forgotten_and_make_room_for_others() {
+    world::check(PREEMPTIONS - 1, || {
+        let tally = Tally::new();
+        submit(tally.job(), 2);
+        submit(tally.job(), 2);
+        tally.wait_for(2);
+        world::advance(LONG);
+        submit(tally.job(), 2);
+        tally.wait_for(3);
+        let state = lock(&POOL.state);
+        assert!(state.live.len() <= 2);
+        let is_live = |worker: &Arc<Worker>| state.live.contains_key(&worker.name);
+        assert!(state.idle.iter().all(is_live));
+    });
+}
+
+/// A worker left between two looks at the pool, and the call was queued behind one that never ended.
+#[test]
+fn no_job_waits_for_a_busy_worker_where_there_is_room_for_another() {
+    world::check(PREEMPTIONS - 1, || {
+        let tally = Tally::new();
+        let stuck = || loop {
+            thread::park();
+        };
+        submit(Job::Modelled(Box::new(move |_| stuck())), 2);
+        submit(tally.job(), 2);
+        tally.wait_for(1);
+        let time = spawn(|| world::advance(LONG));
+        submit(tally.job(), 2);
+        time.join().unwrap();
+        tally.wait_for(2);
+    });
+}
+
+#[test]
+fn a_withdrawn_job_never_runs_and_others_do() {
+    world::check(PREEMPTIONS, || {
+        let tally = Tally::new();
+        let withdrawn = Tally::new();
+        submit(tally.job(), 1);
+        let place = submit(withdrawn.job(), 1);
+        submit(tally.job(), 1);
+        if let Place::Queued(ticket) = &place {
+            POOL.withdraw(ticket);
+            assert!(!lock(&POOL.state).queue.contains_key(&ticket.0));
+        }
+        tally.wait_for(2);
+        if withdrawn.unrun() == 0 {
+            // A worker had it before.
+            withdrawn.wait_for(1);
+        }
+        assert_eq!(withdrawn.runs() + withdrawn.unrun(), 1);
+    });
+}
+
+#[test]
+fn a_refused_start_gives_its_job_back_and_leaves_no_other_waiting() {
+    world::check(PREEMPTIONS, || {
+        world::refuse_threads(1);
+        let tally = Tally::new();
+        let submit = |tally: &Arc<Tally>| usize::from(POOL.submit(tally.job(), 1).is_ok());
+        let other = spawn({
+            let tally = Arc::clone(&tally);
+            move || submit(&tally)
+        });
+        let accepted = submit(&tally) + other.join().unwrap();
+        tally.wait_for(accepted);
+        assert_eq!((tally.runs(), tally.unrun()), (accepted, 2 - accepted));
+    });
+}
+
+/// Four callers share three workers, which come and go; some give up.
+#[cfg(timeout_shuttle)]
+#[test]
+fn every_job_is_run_or_withdrawn_once() {
+    use shuttle::rand::{Rng, thread_rng};
+
+    const CALLERS: usize = 4;
+    const CALLS: usize = 5;
+
+    world::check(PREEMPTIONS, || {
+        world::refuse_threads(thread_rng().gen_range(0..2));
+        let tally = Tally::new();
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|_| {
+                let tally = Arc::clone(&tally);
+                spawn(move || {
+                    for _ in 0..CALLS {
+                        let job = match thread_rng().gen_range(0..2) {
+                            0 => tally.job(),
+                            _ => tally.early(),
+                        };
+                        match POOL.submit(job, 3) {
+                            Ok(Place::Handed(handed)) => remember(handed),
+                            Ok(Place::Queued(ticket)) if thread_rng().gen_range(0..3) == 0 => {
+                                POOL.withdraw(&ticket);
+                            }
+                            Ok(Place::Queued(_)) | Err(NoWorker) => {}
+                        }
+                        assert!(POOL.stats(0).live <= 3);
+                        if thread_rng().gen_range(0..4) == 0 {
+                            world::advance(LONG);
+                        }
+                    }
+                })
+            })
+            .collect();
+        callers
+            .into_iter()
+            .for_each(|caller| caller.join().unwrap());
+        while tally.runs() + tally.unrun() < CALLERS * CALLS {
+            thread::park();
+        }
+        assert_eq!(tally.runs() + tally.unrun(), CALLERS * CALLS);
+        assert_eq!(POOL.stats(0).queued, 0);
+    });
+}

@@ -1,0 +1,263 @@
+//! One worker: a thread that is woken by name, and the word that says what it is at.
+//!
+//! ```text
+//!              claim            hand over          take
+//!   idle ──┬─────────► claimed ─────────► job ────────► busy
+//!    ▲ │   │                                             │
+//!    │ ▼   │                                             │
+//!  (parked)┘ leave (idle for too long) ──► gone          │
+//!    ▲                                                   │
+//!    └───────────────────── rest ────────────────────────┘
+//! ```
+//!
+//! 1. Only who has claimed a worker, by the transition from *idle* or *parked*, hands it a job; only the worker takes it. So a worker
+//!    that leaves cannot be handed one. A parked one is unparked, an idle one is still looking.
+//! 2. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
+//! 3. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
+//!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
+
+use std::cell::Cell;
+use std::sync::{Arc, OnceLock};
+
+use crate::deadline::Clock;
+use crate::event::WorkerName;
+use crate::parking;
+use crate::sync::thread::{self, Thread};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Mutex, Ordering, const_thread_local, lock};
+use crate::tick::Tick;
+use crate::unwind;
+
+use super::pool::Pool;
+use super::spin::Spin;
+use super::{Job, settings};
+
+const IDLE: u8 = 0;
+const PARKED: u8 = 1;
+const CLAIMED: u8 = 2;
+const JOB: u8 = 3;
+const BUSY: u8 = 4;
+const GONE: u8 = 5;
+
+/// After so many calls in a row for which it has spun, a caller parks once: two that spin for each other must not keep all others from
+/// their cores.
+const LONGEST_STREAK: u8 = 255;
+
+/// What others poll while its neighbours are written to.
+#[repr(align(128))]
+struct OwnLine<T>(T);
+
+pub(super) struct Worker {
+    pub(super) name: WorkerName,
+    word: AtomicU8,
+    /// How many jobs it was given; written by who has claimed it, or by itself when it stays for a queued one.
+    given: AtomicU32,
+    done: OwnLine<AtomicU32>,
+    /// For its own waits.
+    spin: Spin,
+    /// How many callers in a row have found it done by spinning.
+    streak: AtomicU8,
+    /// Whether it is in the pool's list of idle workers.
+    listed: AtomicBool,
+    job: Mutex<Option<Job>>,
+    thread: OnceLock<Thread>,
+}
+
+impl Worker {
+    /// One that begins with `job`.
+    pub(super) fn new(name: WorkerName, job: Job) -> Self {
+        Self {
+            name,
+            word: AtomicU8::new(JOB),
+            given: AtomicU32::new(1),
+            done: OwnLine(AtomicU32::new(0)),
+            spin: Spin::new(),
+            streak: AtomicU8::new(0),
+            listed: AtomicBool::new(false),
+            job: Mutex::new(Some(job)),
+            thread: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.word.load(Ordering::Relaxed), IDLE | PARKED)
+    }
+
+    /// The job is the worker's; its number. Called by who has claimed it, or by the worker itself when it was about to leave.
+    pub(super) fn take_on(&self, job: Job) -> u32 {
+        *lock(&self.job) = Some(job);
+        let number = self.given.load(Ordering::Relaxed).wrapping_add(1);
+        self.given.store(number, Ordering::Relaxed);
+        self.word.store(JOB, Ordering::Release);
+        number
+    }
+
+    /// The job that it was given and has not taken.
+    pub(super) fn take_job(&self) -> Option<Job> {
+        lock(&self.job).take()
+    }
+
+    /// From here on it can be claimed. Whether it is listed, or whoever has taken it off the list has yet to try the claim.
+    pub(super) fn declare_idle(&self) -> bool {
+        self.word.swap(IDLE, Ordering::SeqCst);
+        self.listed.load(Ordering::SeqCst)
+    }
+
+    /// It is put into the list, under the pool's lock.
+    pub(super) fn enlist(&self) {
+        self.listed.store(true, Ordering::SeqCst);
+    }
+
+    /// It was taken off the list, under the pool's lock.
+    pub(super) fn delist(&self) {
+        self.listed.swap(false, Ordering::SeqCst);
+    }
+
+    /// It leaves: from here on it cannot be claimed.
+    pub(super) fn go(&self) {
+        self.word.store(GONE, Ordering::SeqCst);
+    }
+
+    /// The thread's life.
+    pub(super) fn run(self: Arc<Self>, pool: &Pool) {
+        let _ = self.thread.set(thread::current());
+        let mut done = 0_u32;
+        while self.wait(pool) {
+            self.word.store(BUSY, Ordering::Relaxed);
+            let job = self.take_job();
+            let reuse = settings::reuse();
+            if let Some(job) = job {
+                let mut free = !reuse;
+                unwind::contain(|| {
+                    job.run(self.name, &mut || {
+                        if !std::mem::replace(&mut free, true) {
+                            pool.rest(&self);
+                        }
+                    });
+                });
+                if !free {
+                    pool.rest(&self);
+                }
+            }
+            done = done.wrapping_add(1);
+            self.done.0.store(done, Ordering::Release);
+            if !reuse && !pool.retire(&self) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a job; `false` once the worker has left.
+    fn wait(self: &Arc<Self>, pool: &Pool) -> bool {
+        if self.spin.until(Tick::NEVER, || self.has_job()) {
+            return true;
+        }
+        let park = |from, to| {
+            let changed = self
+                .word
+                .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
+            changed.is_ok()
+        };
+        if !park(IDLE, PARKED) {
+            return self.wait_as_claimed();
+        }
+        let until = Tick::now().plus(settings::keep_alive());
+        while !self.has_job() {
+            if !Clock::Real.has_come_to(until) {
+                parking::park_until(until);
+            } else if park(PARKED, GONE) {
+                return pool.retire(self);
+            } else {
+                return self.wait_as_claimed();
+            }
+        }
+        true
+    }
+
+    /// Waits for a job that is on its way.
+    fn wait_as_claimed(&self) -> bool {
+        while !self.has_job() {
+            thread::yield_now();
+        }
+        true
+    }
+
+    fn has_job(&self) -> bool {
+        self.word.load(Ordering::Acquire) == JOB
+    }
+}
+
+const_thread_local! {
+    static LAST: Cell<Option<Arc<Worker>>> = Cell::new(None);
+}
+
+/// A worker that nobody else can hand a job.
+pub(super) struct Claimed {
+    worker: Arc<Worker>,
+    was_parked: bool,
+}
+
+impl Claimed {
+    /// The worker that the current thread has used last, if it can be claimed.
+    pub(super) fn last() -> Option<Self> {
+        let last = LAST.try_with(Cell::take).ok().flatten();
+        last.and_then(Self::claim)
+    }
+
+    pub(super) fn claim(worker: Arc<Worker>) -> Option<Self> {
+        let take = |from| {
+            let word = &worker.word;
+            word.compare_exchange(from, CLAIMED, Ordering::SeqCst, Ordering::SeqCst)
+        };
+        let was_parked = match take(IDLE) {
+            Ok(_) => false,
+            Err(PARKED) => take(PARKED).is_ok().then_some(true)?,
+            Err(_) => return None,
+        };
+        Some(Self { worker, was_parked })
+    }
+
+    /// Hands it a job.
+    pub(super) fn give(self, job: Job) -> Handed {
+        let Self { worker, was_parked } = self;
+        let number = worker.take_on(job);
+        if was_parked && let Some(thread) = worker.thread.get() {
+            thread.unpark();
+        }
+        Handed { worker, number }
+    }
+}
+
+/// A worker that has a job, and the job's number among all it was given.
+pub(crate) struct Handed {
+    worker: Arc<Worker>,
+    number: u32,
+}
+
+impl Handed {
+    /// The job that `worker` has begun with.
+    pub(super) fn first(worker: Arc<Worker>) -> Self {
+        Self { worker, number: 1 }
+    }
+
+    /// Whether the worker is done with the job.
+    fn is_done(&self) -> bool {
+        let done = self.worker.done.0.load(Ordering::Acquire);
+        // Others may have used it since.
+        done.wrapping_sub(self.number) < u32::MAX / 2
+    }
+
+    /// Waits for a moment for the worker to be done with the job, if that has been worth it lately; `false` if it was not done.
+    pub(crate) fn spin(&self, spin: &Spin, until: Tick) -> bool {
+        let streak = self.worker.streak.load(Ordering::Relaxed);
+        let came = streak < LONGEST_STREAK && spin.until(until, || self.is_done());
+        let streak = if came { streak + 1 } else { 0 };
+        self.worker.streak.store(streak, Ordering::Relaxed);
+        came
+    }
+}
+
+/// The current thread tries this worker first from now on.
+pub(crate) fn remember(handed: Handed) {
+    // While the thread is being torn down there is no next call to remember it for.
+    let _ = LAST.try_with(|last| last.set(Some(handed.worker)));
+}
