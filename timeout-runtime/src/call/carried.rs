@@ -10,7 +10,7 @@ use super::sides::Found;
 
 /// Taken at the call, for the length of the operation only.
 pub(crate) struct Carried {
-    muted: Vec<u64>,
+    muted: Box<[u64]>,
     #[cfg(feature = "tokio")]
     runtime: Option<Handle>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Carried {
 impl Carried {
     pub(crate) fn capture() -> Self {
         Self {
-            muted: frame::muted(),
+            muted: frame::muted().into(),
             #[cfg(feature = "tokio")]
             runtime: Handle::try_current().ok(),
         }

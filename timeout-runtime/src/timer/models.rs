@@ -6,7 +6,7 @@ use crate::deadline::{Clock, Deadline};
 use crate::sync::thread::Thread as Handle;
 use crate::sync::world;
 use crate::terms::Terms;
-use crate::token::node::Watch;
+use crate::token::node::{NodeRef, Watch};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::Wake;
@@ -189,7 +189,7 @@ fn a_token_that_is_linked_while_a_deadline_comes_hears_it() {
     world::check(PREEMPTIONS, || {
         let at = after(5);
         let terms = Terms::context(Deadline::on(Clock::Real, at));
-        let token = CancelToken(Node::new(terms, Watch::Clocked, &[]));
+        let token = CancelToken(NodeRef::new(terms, Watch::Clocked, &[]));
         let time = spawn(|| world::advance(5 * MS));
         let child = token.child();
         let bell = Bell::new(at);

@@ -4,6 +4,7 @@ use super::*;
 use crate::sync::{Mutex, lock, world};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread::spawn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 const THREADS: usize = 3;

@@ -13,7 +13,9 @@
 //! 1. Only who has claimed a worker, by the transition from *idle* or *parked*, hands it a job; only the worker takes it. So a worker
 //!    that leaves cannot be handed one. A parked one is unparked, an idle one is still looking.
 //! 2. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
-//! 3. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
+//! 3. What is touched where a job changes hands is together on one line of memory: to move a line to another core takes longer than all that is
+//!    done with it there.
+//! 4. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
 //!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
 
 use std::cell::Cell;
@@ -38,83 +40,97 @@ const JOB: u8 = 3;
 const BUSY: u8 = 4;
 const GONE: u8 = 5;
 
-/// After so many calls in a row for which it has spun, a caller parks once: two that spin for each other must not keep all others from
-/// their cores.
-const LONGEST_STREAK: u8 = 255;
+/// For one of so many jobs of a worker its caller parks at once: two that spin for each other must not keep all others from their cores.
+const STREAK: u32 = 256;
 
-/// What others poll while its neighbours are written to.
+/// What others poll, or take over, while its neighbours are written to.
 #[repr(align(128))]
 struct OwnLine<T>(T);
 
 pub(super) struct Worker {
-    pub(super) name: WorkerName,
-    word: AtomicU8,
-    /// How many jobs it was given; written by who has claimed it, or by itself when it stays for a queued one.
-    given: AtomicU32,
+    desk: OwnLine<Desk>,
     done: OwnLine<AtomicU32>,
+    pub(super) name: WorkerName,
     /// For its own waits.
     spin: Spin,
-    /// How many callers in a row have found it done by spinning.
-    streak: AtomicU8,
-    /// Whether it is in the pool's list of idle workers.
-    listed: AtomicBool,
-    job: Mutex<Option<Job>>,
     thread: OnceLock<Thread>,
 }
+
+/// Where a job changes hands.
+struct Desk {
+    word: AtomicU8,
+    /// Whether the worker is in the pool's list of idle ones.
+    listed: AtomicBool,
+    /// How many jobs it was given; written by who has claimed it, or by itself when it stays for a queued one.
+    given: AtomicU32,
+    job: Mutex<Option<Job>>,
+}
+
+#[cfg(not(test))]
+const _: () = assert!(size_of::<Desk>() <= 64, "it fits a line of memory");
 
 impl Worker {
     /// One that begins with `job`.
     pub(super) fn new(name: WorkerName, job: Job) -> Self {
-        Self {
-            name,
+        let desk = Desk {
             word: AtomicU8::new(JOB),
-            given: AtomicU32::new(1),
-            done: OwnLine(AtomicU32::new(0)),
-            spin: Spin::new(),
-            streak: AtomicU8::new(0),
             listed: AtomicBool::new(false),
+            given: AtomicU32::new(1),
             job: Mutex::new(Some(job)),
+        };
+        Self {
+            desk: OwnLine(desk),
+            done: OwnLine(AtomicU32::new(0)),
+            name,
+            spin: Spin::new(),
             thread: OnceLock::new(),
         }
     }
 
+    fn desk(&self) -> &Desk {
+        let OwnLine(desk) = &self.desk;
+        desk
+    }
+
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.word.load(Ordering::Relaxed), IDLE | PARKED)
+        matches!(self.desk().word.load(Ordering::Relaxed), IDLE | PARKED)
     }
 
     /// The job is the worker's; its number. Called by who has claimed it, or by the worker itself when it was about to leave.
     pub(super) fn take_on(&self, job: Job) -> u32 {
-        *lock(&self.job) = Some(job);
-        let number = self.given.load(Ordering::Relaxed).wrapping_add(1);
-        self.given.store(number, Ordering::Relaxed);
-        self.word.store(JOB, Ordering::Release);
+        let desk = self.desk();
+        *lock(&desk.job) = Some(job);
+        let number = desk.given.load(Ordering::Relaxed).wrapping_add(1);
+        desk.given.store(number, Ordering::Relaxed);
+        desk.word.store(JOB, Ordering::Release);
         number
     }
 
     /// The job that it was given and has not taken.
     pub(super) fn take_job(&self) -> Option<Job> {
-        lock(&self.job).take()
+        lock(&self.desk().job).take()
     }
 
     /// From here on it can be claimed. Whether it is listed, or whoever has taken it off the list has yet to try the claim.
     pub(super) fn declare_idle(&self) -> bool {
-        self.word.swap(IDLE, Ordering::SeqCst);
-        self.listed.load(Ordering::SeqCst)
+        let desk = self.desk();
+        desk.word.swap(IDLE, Ordering::SeqCst);
+        desk.listed.load(Ordering::SeqCst)
     }
 
     /// It is put into the list, under the pool's lock.
     pub(super) fn enlist(&self) {
-        self.listed.store(true, Ordering::SeqCst);
+        self.desk().listed.store(true, Ordering::SeqCst);
     }
 
     /// It was taken off the list, under the pool's lock.
     pub(super) fn delist(&self) {
-        self.listed.swap(false, Ordering::SeqCst);
+        self.desk().listed.swap(false, Ordering::SeqCst);
     }
 
     /// It leaves: from here on it cannot be claimed.
     pub(super) fn go(&self) {
-        self.word.store(GONE, Ordering::SeqCst);
+        self.desk().word.store(GONE, Ordering::SeqCst);
     }
 
     /// The thread's life.
@@ -122,7 +138,7 @@ impl Worker {
         let _ = self.thread.set(thread::current());
         let mut done = 0_u32;
         while self.wait(pool) {
-            self.word.store(BUSY, Ordering::Relaxed);
+            self.desk().word.store(BUSY, Ordering::Relaxed);
             let job = self.take_job();
             let reuse = settings::reuse();
             if let Some(job) = job {
@@ -152,10 +168,9 @@ impl Worker {
             return true;
         }
         let park = |from, to| {
-            let changed = self
-                .word
-                .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst);
-            changed.is_ok()
+            let word = &self.desk().word;
+            word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
         };
         if !park(IDLE, PARKED) {
             return self.wait_as_claimed();
@@ -182,7 +197,7 @@ impl Worker {
     }
 
     fn has_job(&self) -> bool {
-        self.word.load(Ordering::Acquire) == JOB
+        self.desk().word.load(Ordering::Acquire) == JOB
     }
 }
 
@@ -205,7 +220,7 @@ impl Claimed {
 
     pub(super) fn claim(worker: Arc<Worker>) -> Option<Self> {
         let take = |from| {
-            let word = &worker.word;
+            let word = &worker.desk().word;
             word.compare_exchange(from, CLAIMED, Ordering::SeqCst, Ordering::SeqCst)
         };
         let was_parked = match take(IDLE) {
@@ -248,11 +263,7 @@ impl Handed {
 
     /// Waits for a moment for the worker to be done with the job, if that has been worth it lately; `false` if it was not done.
     pub(crate) fn spin(&self, spin: &Spin, until: Tick) -> bool {
-        let streak = self.worker.streak.load(Ordering::Relaxed);
-        let came = streak < LONGEST_STREAK && spin.until(until, || self.is_done());
-        let streak = if came { streak + 1 } else { 0 };
-        self.worker.streak.store(streak, Ordering::Relaxed);
-        came
+        !self.number.is_multiple_of(STREAK) && spin.until(until, || self.is_done())
     }
 }
 
