@@ -127,25 +127,28 @@ pub(crate) async fn call_async(course: &Course, canceller: &Canceller) {
         Stop::Drop(after) => Some(Box::pin(tokio::time::sleep(after))),
         _ => None,
     };
+    let mut has_begun = false;
     let got = poll_fn(|context| {
-        let Some(future) = &mut call else {
-            unreachable!("it is polled until it is there no more");
-        };
-        // What is told of it is told on the thread that polls it last, or drops it.
+        // What is told of the call is told on the thread that polls it last, or drops it.
         ledger::take_verdict();
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
-        let got = match polled {
-            Ok(Poll::Ready(answer)) => Got::Answer(answer),
-            Err(payload) => Got::Panic(payload),
-            Ok(Poll::Pending) => {
-                let gives_up = patience
-                    .as_mut()
-                    .is_some_and(|p| p.as_mut().poll(context).is_ready());
-                if !gives_up {
+        let patience = patience.as_mut().filter(|_| has_begun);
+        // Asked first: the answer may be there, and nobody looks for it.
+        let got = if patience.is_some_and(|patience| patience.as_mut().poll(context).is_ready()) {
+            call = None;
+            Got::Nothing
+        } else {
+            let Some(future) = &mut call else {
+                unreachable!("it is polled until it is there no more");
+            };
+            match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+                Ok(Poll::Ready(answer)) => Got::Answer(answer),
+                Err(payload) => Got::Panic(payload),
+                Ok(Poll::Pending) => {
+                    if !std::mem::replace(&mut has_begun, true) {
+                        context.waker().wake_by_ref();
+                    }
                     return Poll::Pending;
                 }
-                call = None;
-                Got::Nothing
             }
         };
         compare(course, &got);
