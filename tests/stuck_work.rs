@@ -5,8 +5,8 @@ mod crowd;
 mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{hint, thread};
 
 use support::{eventually, limit, record};
 use timeout_runtime::{EventKind, Outcome, TimeoutError, workers};
@@ -27,23 +27,26 @@ fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
     const NAME: &str = "stuck_work::spins";
 
     let recorder = record(NAME);
-    crowd::ends(|| {
-        let mut stuck = 0;
-        while stuck < CALLS {
+    let mut stuck = 0;
+    while stuck < CALLS {
+        let (outcome, took) = crowd::ends(|| {
+            let start = Instant::now();
             let outcome = limit(NAME, 30).outcome(|_| {
                 while !STOP.load(Ordering::Relaxed) {
-                    thread::yield_now();
+                    hint::spin_loop();
                 }
                 Ok::<_, TimeoutError>(())
             });
-            match outcome {
-                Outcome::TimedOut(_) => stuck += 1,
-                // The others leave so little of the machine that its worker may not have come to it.
-                Outcome::NotStarted(error) if error.is_timed_out() => {}
-                other => panic!("after {stuck}: {other:?}"),
-            }
+            (outcome, start.elapsed())
+        });
+        assert!(took >= Duration::from_millis(30), "{took:?}");
+        match outcome {
+            Outcome::TimedOut(_) => stuck += 1,
+            // The others leave so little of the machine that its worker may not have come to it.
+            Outcome::NotStarted(error) if error.is_timed_out() => {}
+            other => panic!("after {stuck}: {other:?}"),
         }
-    });
+    }
     assert_eq!(abandoned(NAME), CALLS);
     assert!(workers::stats().abandoned >= CALLS);
     let fresh = limit("stuck_work::fresh", 20_000).outcome(|_| {

@@ -1,0 +1,207 @@
+//! [`Course`]: what is to happen in one call, drawn from the seed.
+
+use std::time::Duration;
+
+/// Where the operation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Worker,
+    Inline,
+    AsyncInline,
+    Task,
+    AsyncOnWorker,
+}
+
+impl Way {
+    pub(crate) const EVERY: [Self; 5] = [
+        Self::Worker,
+        Self::Inline,
+        Self::AsyncInline,
+        Self::Task,
+        Self::AsyncOnWorker,
+    ];
+
+    /// The name of the calls that run so.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "worker",
+            Self::Inline => "inline",
+            Self::AsyncInline => "async inline",
+            Self::Task => "task",
+            Self::AsyncOnWorker => "async on worker",
+        }
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::EVERY.into_iter().find(|way| way.name() == name)
+    }
+}
+
+/// How the call is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Written {
+    Attribute,
+    /// With `cancel = false`, where there is such a thing.
+    Untold,
+    /// By `Timeout`.
+    Policy,
+}
+
+/// What the operation does before it ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work {
+    Nothing,
+    /// It lets others go first.
+    Yield,
+    /// It waits until its token fires.
+    UntilFired,
+    /// It takes its time, and looks at no token.
+    Nap(Duration),
+    /// The same, blocking its thread.
+    Block(Duration),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Answer,
+    Error,
+    Panic,
+}
+
+/// What ends the call before its operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Nothing,
+    Limit,
+    Upstream(Duration),
+    /// Its future is dropped.
+    Drop(Duration),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    pub(crate) way: Way,
+    pub(crate) written: Written,
+    pub(crate) limit: Duration,
+    pub(crate) work: Work,
+    pub(crate) end: End,
+    /// It may come to that; with `Nothing` the operation's own end is the call's.
+    pub(crate) stop: Stop,
+}
+
+const FAR: Duration = Duration::from_secs(60);
+
+impl Course {
+    /// Any course that there is. Most are quick.
+    pub(crate) fn any(dice: &mut Dice, is_async: bool) -> Self {
+        let way = if is_async {
+            dice.one_of([Way::AsyncInline, Way::Task, Way::AsyncOnWorker])
+        } else {
+            dice.one_of([Way::Worker, Way::Inline])
+        };
+        let near = dice.micros(1_000, 4_500);
+        let nap = |dice: &mut Dice, least: Duration, span: u64| {
+            let nap = least + dice.micros(0, span);
+            dice.one_of([Work::Nap(nap), Work::Block(nap)])
+        };
+        let (limit, work, stop) = match dice.below(100) {
+            0..80 => {
+                let work = dice.one_of([Work::Nothing, Work::Yield]);
+                (FAR, work, Stop::Nothing)
+            }
+            // About as long as it may.
+            80..86 => {
+                let limit = near + Duration::from_micros(500);
+                (limit, nap(dice, near, 1_000), Stop::Limit)
+            }
+            86..90 => {
+                let late = nap(dice, near + Duration::from_micros(500), 3_000);
+                (near, late, Stop::Limit)
+            }
+            90..94 => (FAR, Work::UntilFired, Stop::Upstream(dice.micros(0, 300))),
+            94..97 if is_async => {
+                let about = nap(dice, Duration::ZERO, 1_000);
+                let work = dice.one_of([Work::UntilFired, about]);
+                (FAR, work, Stop::Drop(dice.micros(0, 1_000)))
+            }
+            _ => (near, Work::UntilFired, Stop::Limit),
+        };
+        let is_told = stop != Stop::Limit || !matches!(work, Work::UntilFired);
+        let written = match dice.below(3) {
+            0 if is_told => Written::Untold,
+            1 => Written::Policy,
+            _ => Written::Attribute,
+        };
+        Self {
+            way,
+            written,
+            limit,
+            work,
+            end: match dice.below(10) {
+                0..6 => End::Answer,
+                6..9 => End::Error,
+                _ => End::Panic,
+            },
+            stop,
+        }
+    }
+
+    /// The `number`th of the calls that do nothing and could take long.
+    pub(crate) fn far(way: Way, number: usize) -> Self {
+        Self {
+            way,
+            written: Written::Attribute,
+            limit: FAR,
+            work: Work::Nothing,
+            end: match number % 1_000 {
+                0 => End::Panic,
+                number if number % 3 == 0 => End::Error,
+                _ => End::Answer,
+            },
+            stop: Stop::Nothing,
+        }
+    }
+
+    /// A call that ends by its limit.
+    pub(crate) fn times_out(way: Way, limit: Duration) -> Self {
+        Self {
+            way,
+            written: Written::Attribute,
+            limit,
+            work: Work::UntilFired,
+            end: End::Error,
+            stop: Stop::Limit,
+        }
+    }
+}
+
+/// Numbers that look random and come again with the same seed, by `SplitMix64`.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    /// Other numbers for each `place`.
+    pub(crate) fn new(seed: u64, place: u64) -> Self {
+        let mut dice = Self(seed);
+        Self(dice.next() ^ place.wrapping_mul(0xD134_2543_DE82_EF95))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn micros(&mut self, least: u64, end: u64) -> Duration {
+        Duration::from_micros(least + self.below(end - least))
+    }
+
+    fn one_of<T: Copy, const N: usize>(&mut self, choice: [T; N]) -> T {
+        let place = self.below(N as u64);
+        choice[usize::try_from(place).unwrap_or(0)]
+    }
+}

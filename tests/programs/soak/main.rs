@@ -1,0 +1,121 @@
+//! Floods the runtime with calls of every kind, and looks whether any is lost, told twice or left behind: `soak --seed 7`.
+//!
+//! It comes in phases of ten parts. After each part it waits until nothing is under way any more and takes stock: every call has one verdict,
+//! which is what its caller got; every operation and every value is accounted for; and no memory, thread or file is kept.
+
+mod caller;
+mod course;
+mod ledger;
+mod operation;
+mod phase;
+mod stock;
+mod ways;
+
+use std::process::{Command, ExitCode};
+use std::{env, io};
+
+use lexopt::{Arg, Parser, ValueExt};
+use timeout_runtime::add_listener;
+
+use course::{Course, Way};
+use phase::{Crowd, Phase};
+
+struct Options {
+    seed: u64,
+    /// In the phase with calls of every kind.
+    calls: usize,
+    /// Of each caller, in the phase with far limits.
+    far_calls: usize,
+}
+
+impl Options {
+    fn read() -> Result<Self, lexopt::Error> {
+        let mut options = Self {
+            seed: std::process::id().into(),
+            calls: 1_000_000,
+            far_calls: 200_000,
+        };
+        let mut arguments = Parser::from_env();
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Arg::Long("seed") => options.seed = arguments.value()?.parse()?,
+                Arg::Long("calls") => options.calls = arguments.value()?.parse()?,
+                Arg::Long("far-calls") => options.far_calls = arguments.value()?.parse()?,
+                other => return Err(other.unexpected()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Has the allocator keep no freed memory for each thread, which is no leak and looks like one. It reads that when a process starts.
+const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
+
+/// Does it all in a process of its own, with an allocator that can be watched.
+fn again() -> io::Result<ExitCode> {
+    let (name, value) = TUNABLES;
+    let mut arguments = env::args_os();
+    let program = arguments.next().unwrap_or_default();
+    let status = Command::new(program)
+        .args(arguments)
+        .env(name, value)
+        .status()?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+fn main() -> io::Result<ExitCode> {
+    if env::var_os(TUNABLES.0).is_none() {
+        return again();
+    }
+    let Options {
+        seed,
+        calls,
+        far_calls,
+    } = match Options::read() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("soak: {error}; there are --seed, --calls and --far-calls");
+            return Ok(ExitCode::from(64));
+        }
+    };
+    operation::count_panics();
+    ledger::watch_for_stops();
+    let crowd = Crowd::new();
+    add_listener(ledger::hear).forget();
+    println!("soak --seed {seed} --calls {calls} --far-calls {far_calls}");
+
+    Phase {
+        name: "calls of every kind",
+        callers: 32,
+        calls: calls.div_ceil(2 * 32 * phase::PARTS),
+        draw: |dice, is_async, _| Course::any(dice, is_async),
+        beside: false,
+    }
+    .run(&crowd, seed);
+    Phase {
+        name: "short calls with far limits",
+        callers: 8,
+        calls: far_calls.div_ceil(phase::PARTS),
+        draw: |_, is_async, call| {
+            let way = if is_async { Way::Task } else { Way::Worker };
+            Course::far(way, call)
+        },
+        beside: true,
+    }
+    .run(&crowd, seed);
+
+    ledger::print();
+    operation::print();
+    println!("longest stop of the process: {:?}", ledger::longest_stop());
+    Ok(match ledger::breaches() {
+        0 => {
+            println!("nothing lost, nothing doubled, nothing left behind");
+            ExitCode::SUCCESS
+        }
+        breaches => {
+            println!("BREACHES: {breaches}, the first of them above; seed {seed}");
+            ExitCode::FAILURE
+        }
+    })
+}
