@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::{SOON, limit};
-use timeout_runtime::{Deadline, Outcome, TimeoutError};
+use timeout_runtime::{CallContext, Deadline, Outcome, TimeoutError};
 
 const LIMIT: u64 = 1000;
 
@@ -82,4 +82,18 @@ fn paused_time_is_known_for_what_it_is_while_the_system_s_overtakes_it() {
             }
         }
     });
+}
+
+/// A future that went on after its context's deadline was polled again and again, and paused time, which moves when all wait, stood still.
+#[test]
+fn a_context_lets_what_ignores_its_deadline_wait() {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        in_paused_time(async || {
+            let context = CallContext::detached().with_deadline(Deadline::after(SOON));
+            context.scope(tokio::time::sleep(2 * SOON)).await;
+            sender.send(context.deadline().has_passed()).unwrap();
+        });
+    });
+    assert_eq!(ended.recv_timeout(SOON), Ok(true));
 }
