@@ -111,6 +111,7 @@ proptest! {
         let instants = distances.map(|(nanos, is_past)| away(now, Duration::from_nanos(nanos / 4), is_past));
         let [a, b, c] = instants.map(Deadline::at);
         prop_assert_eq!(a.min(b), Deadline::at(instants[0].min(instants[1])));
+        prop_assert_eq!(a == b, instants[0] == instants[1]);
         prop_assert_eq!(a.min(b), b.min(a));
         prop_assert_eq!(a.min(b).min(c), a.min(b.min(c)));
         prop_assert_eq!(a.min(a), a);

@@ -3,19 +3,20 @@
 #![allow(unreachable_pub)] // Each test file uses its part.
 
 use std::any::Any;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::FutureExt;
 use timeout_runtime::{CallStatus, CancelToken, Deadline, TimeoutError, timeout};
-use tokio::time::sleep;
+use tokio::time::{Sleep, sleep};
 
 use super::scenario::{Answer, Call, Millis, Run, Scenario};
-use super::stage::{Returned, Sight, keep, millis, named, note};
+use super::stage::{OVER, Returned, Sight, keep, millis, named, note};
 
 #[derive(Debug)]
 pub enum Fault {
@@ -34,6 +35,8 @@ pub struct Props {
     scenario: Scenario,
     upstream: Vec<Option<CancelToken>>,
     deadlines: Vec<Deadline>,
+    /// Tokio's timers ring in the order in which they were set, those of one instant too. These are set before those of all calls.
+    ends: Vec<Mutex<Pin<Box<Sleep>>>>,
 }
 
 impl Props {
@@ -50,7 +53,14 @@ impl Props {
                 Deadline::after(Duration::from_millis(at))
             })
         });
+        let ends = scenario.calls.iter().map(|call| {
+            let (at, _) = call.op.ends.unwrap_or((OVER, Answer::Ok));
+            let mut end = Box::pin(sleep(Duration::from_millis(at)));
+            let _is_pending = poll(&mut end, Waker::noop());
+            Mutex::new(end)
+        });
         Arc::new(Self {
+            ends: ends.collect(),
             upstream: upstream.collect(),
             deadlines: deadlines.collect(),
             scenario: scenario.clone(),
@@ -162,8 +172,9 @@ async fn act(depth: usize, props: &Arc<Props>, token: &CancelToken) -> Result<us
     }
     let by_itself = async {
         match op.ends {
-            Some((after, answer)) => {
-                pause(after).await;
+            Some((_, answer)) => {
+                poll_fn(|context| poll(&mut props.ends[depth].lock().unwrap(), context.waker()))
+                    .await;
                 answer
             }
             None => pending().await,
@@ -190,6 +201,10 @@ async fn act(depth: usize, props: &Arc<Props>, token: &CancelToken) -> Result<us
         // Without the panic hook, which would print it.
         Answer::Panic => resume_unwind(Box::new(depth)),
     }
+}
+
+fn poll(sleep: &mut Pin<Box<Sleep>>, waker: &Waker) -> Poll<()> {
+    sleep.as_mut().poll(&mut Context::from_waker(waker))
 }
 
 async fn pause(millis: Millis) {

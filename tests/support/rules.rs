@@ -65,7 +65,16 @@ impl Played<'_> {
     /// What the call inherits, at `place` in the order of what was seen.
     fn inherited(&self, depth: usize, place: Option<usize>) -> Millis {
         let around = self.around(depth);
-        around.map_or(NEVER, |around| self.handed_on(around, place))
+        around.map_or(self.context(depth), |around| self.handed_on(around, place))
+    }
+
+    /// The deadline of the context, if no call is between.
+    fn context(&self, depth: usize) -> Millis {
+        let context = self
+            .scenario
+            .context
+            .filter(|_| depth == 0 && self.call(depth).inherit);
+        context.unwrap_or(NEVER)
     }
 
     /// Rule 9: `cancel = false` keeps the deadline from calls inside. Rule 8: so does an ending in time.
@@ -79,7 +88,7 @@ impl Played<'_> {
 
     fn is_binding(&self, depth: usize, place: Option<usize>) -> bool {
         let is_answered = matches!(self.seen[depth].ending(), Some((_, Ending::Answered(_))));
-        let is_over = is_answered && self.seen[depth].places[2] < place;
+        let is_over = is_answered && self.seen[depth].places[3] < place;
         self.call(depth).cancel && !is_over
     }
 
@@ -96,7 +105,7 @@ impl Played<'_> {
         if !call.cancel {
             return deadline;
         }
-        let around = self.around(depth).map_or(NEVER, |around| {
+        let around = self.around(depth).map_or(self.context(depth), |around| {
             if self.is_binding(around, place) {
                 self.end(around)
             } else {
@@ -159,8 +168,10 @@ impl Played<'_> {
                 None => perhaps.push(deadline),
             }
         }
+        let context = Some((self.context(depth), Cause::DeadlineExceeded));
+        let context = vec![context.filter(|(at, _)| *at != NEVER)];
         let around = self.around(depth);
-        let above = around.map_or_else(Vec::new, |around| self.fired(around));
+        let above = around.map_or(context, |around| self.fired(around));
         let last = above
             .iter()
             .map(|fired| fired.map_or(NEVER, |(at, _)| at))
@@ -207,22 +218,13 @@ impl Played<'_> {
 
 /// The endings.
 impl Played<'_> {
-    /// What can keep the call from being answered: its deadline, its signal.
-    fn signals(&self, depth: usize) -> Vec<At<Cause>> {
-        let mut signals: Vec<_> = self.fired(depth).into_iter().flatten().collect();
-        signals.push(self.deadline(depth));
+    /// What keeps the call from being answered, if its token fires so: that or its deadline, or either if both are at once.
+    fn signals(&self, depth: usize, fired: Option<At<Cause>>) -> Vec<At<Cause>> {
+        let mut signals = vec![self.deadline(depth)];
+        signals.extend(fired);
+        let first = signals.iter().map(|(at, _)| *at).min();
+        signals.retain(|(at, _)| Some(*at) == first);
         signals
-    }
-
-    fn first_signal(&self, depth: usize) -> Millis {
-        let signals = self.signals(depth).into_iter();
-        signals.map(|(at, _)| at).min().unwrap_or(NEVER)
-    }
-
-    /// Whether all that happens to the operation happens in the polls of its caller.
-    fn is_in_place(&self, depth: usize) -> bool {
-        let mut calls = self.scenario.calls[depth..].iter();
-        calls.all(|call| call.run == Run::Inline)
     }
 
     /// Rule 5: nothing starts late. Of what is over on entry nobody knows what came first.
@@ -235,60 +237,55 @@ impl Played<'_> {
         over.into_iter().map(refused).collect()
     }
 
-    fn may_start(&self, depth: usize) -> bool {
+    fn may_start(&self, depth: usize, signal: At<Cause>) -> bool {
         let entered = self.entered(depth);
-        self.deadline(depth).0 > entered && self.first_signal(depth) >= entered
+        self.deadline(depth).0 > entered && signal.0 >= entered
     }
 
-    /// Rules 1 and 3: when the wait is over, and why: after the deadline, or after a signal from elsewhere, and grace.
-    fn waits(&self, depth: usize) -> Vec<At<Cause>> {
-        let (grace, end) = (self.call(depth).grace, self.end(depth));
-        let first = self.first_signal(depth);
-        let over = first.saturating_add(grace).min(end);
-        let signals = self.signals(depth).into_iter();
-        let firsts = signals.filter(|(at, _)| *at == first);
-        firsts.map(|(_, cause)| (over, cause)).collect()
+    /// Rules 1 and 3: the wait is over after the deadline, or a signal from elsewhere, and grace.
+    fn wait(&self, depth: usize, (at, cause): At<Cause>) -> At<Cause> {
+        let over = at.saturating_add(self.call(depth).grace);
+        (over.min(self.end(depth)), cause)
     }
 
-    /// Rule 1: a success counts until the wait is over; if both are at once, either may be. In place the operation has its say first.
+    /// Rule 1: a success counts until the wait is over, and a published answer wins a tie.
     /// Rule 7: so does a panic, which is never thrown away while the caller is there.
-    fn success_or_panic(
-        &self,
-        depth: usize,
-        ended: At<Answer>,
-        wait: At<Cause>,
-    ) -> Vec<At<Ending>> {
-        let answered = (ended.0, Ending::Answered(ended.1));
-        let over = (wait.0, Ending::Ended(wait.1));
-        match ended.0.cmp(&wait.0) {
-            Ordering::Less => vec![answered],
-            Ordering::Equal if self.is_in_place(depth) => vec![answered],
-            Ordering::Equal => vec![answered, over],
-            Ordering::Greater => vec![over],
+    fn success_or_panic(&self, depth: usize, ended: At<Answer>, wait: At<Cause>) -> At<Ending> {
+        let [_, _, published, verdict] = self.seen[depth].places;
+        let is_in_time = match ended.0.cmp(&wait.0) {
+            Ordering::Equal => published < verdict,
+            order => order.is_lt(),
+        };
+        if is_in_time {
+            (ended.0, Ending::Answered(ended.1))
+        } else {
+            (wait.0, Ending::Ended(wait.1))
         }
     }
 
     /// Rule 2: an error counts before the deadline, and before the signal. After it, it ends the wait all the same.
-    fn error(&self, depth: usize, at: Millis, wait: At<Cause>) -> Vec<At<Ending>> {
+    fn error(&self, depth: usize, at: Millis, signal: At<Cause>) -> Vec<At<Ending>> {
+        let (over, cause) = self.wait(depth, signal);
         let failed = (at, Ending::Answered(Answer::Err));
-        let over = (at.min(wait.0), Ending::Ended(wait.1));
-        match at.cmp(&self.first_signal(depth)) {
+        let ended = (at.min(over), Ending::Ended(cause));
+        match at.cmp(&signal.0) {
             Ordering::Less => vec![failed],
-            Ordering::Equal if at < self.deadline(depth).0 => vec![failed, over],
-            _ => vec![over],
+            Ordering::Equal if at < self.deadline(depth).0 => vec![failed, ended],
+            _ => vec![ended],
         }
     }
 
     /// How the call may end, and when, given how its operation has ended.
     pub fn endings(&self, depth: usize) -> Vec<At<Ending>> {
         let mut endings = self.not_started(depth);
-        if self.may_start(depth) {
-            for wait in self.waits(depth) {
-                endings.extend(match self.seen[depth].ended {
-                    Some((at, Answer::Err)) => self.error(depth, at, wait),
-                    Some(ended) => self.success_or_panic(depth, ended, wait),
-                    None => vec![(wait.0, Ending::Ended(wait.1))],
-                });
+        let fired = self.fired(depth).into_iter();
+        let signals = fired.flat_map(|fired| self.signals(depth, fired));
+        for signal in signals.filter(|signal| self.may_start(depth, *signal)) {
+            let (over, cause) = self.wait(depth, signal);
+            match self.seen[depth].ended {
+                Some((at, Answer::Err)) => endings.extend(self.error(depth, at, signal)),
+                Some(ended) => endings.push(self.success_or_panic(depth, ended, (over, cause))),
+                None => endings.push((over, Ending::Ended(cause))),
             }
         }
         // Who leaves is told nothing more.
@@ -320,7 +317,9 @@ impl Played<'_> {
             }
         }
         let after = |(after, answer): At<Answer>, at: Millis| (at + after, answer);
-        let by_itself = op.ends.map_or(never, |ends| after(ends, begins));
+        let by_itself = op
+            .ends
+            .map_or(never, |(at, answer)| (at.max(begins), answer));
         let mut ends = Vec::new();
         for fired in self.fired(depth) {
             let heeds = fired.zip(op.heeds);
@@ -330,6 +329,12 @@ impl Played<'_> {
             ends.extend(both.filter(|(at, _)| *at == first));
         }
         ends
+    }
+
+    /// Whether all that happens to it happens in the polls of its caller.
+    fn is_in_place(&self, depth: usize) -> bool {
+        let mut calls = self.scenario.calls[depth..].iter();
+        calls.all(|call| call.run == Run::Inline)
     }
 
     /// Whether it may have ended as was seen: by itself, or not at all, because it was destroyed before.

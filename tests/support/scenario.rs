@@ -32,7 +32,7 @@ pub struct Op {
     pub calls_after: Millis,
     /// Whether it ends with that call if that has failed.
     pub passes_on: bool,
-    /// How long it then takes, if it ends by itself.
+    /// The instant at which it ends by itself, or then, if that is past.
     pub ends: Option<(Millis, Answer)>,
     /// How long it takes to obey its token, if it does.
     pub heeds: Option<(Millis, Answer)>,
@@ -58,6 +58,8 @@ pub struct Call {
 pub struct Scenario {
     /// The outermost call first; each is made by the operation of the one before.
     pub calls: Vec<Call>,
+    /// The deadline of the context around them.
+    pub context: Option<Millis>,
     /// The instant at which the future of the outermost call is dropped.
     pub leaves: Option<Millis>,
 }
@@ -122,5 +124,10 @@ fn call() -> impl Strategy<Value = Call> {
 
 pub fn scenario() -> impl Strategy<Value = Scenario> {
     let calls = collection::vec(call(), 1..=DEPTH);
-    (calls, weighted(0.2, millis())).prop_map(|(calls, leaves)| Scenario { calls, leaves })
+    let parts = (calls, weighted(0.2, millis()), weighted(0.2, millis()));
+    parts.prop_map(|(calls, context, leaves)| Scenario {
+        calls,
+        context,
+        leaves,
+    })
 }

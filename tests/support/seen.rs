@@ -22,8 +22,8 @@ pub enum Ending {
 /// What was seen of one call.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The places in the order of all that was seen, of its entry, its start and its verdict.
-    pub places: [Option<usize>; 3],
+    /// The places in the order of all that was seen, of its entry, its start, the end of its operation and its verdict.
+    pub places: [Option<usize>; 4],
     pub entered: Option<Millis>,
     pub started: Option<At<Option<Millis>>>,
     pub ended: Option<At<Answer>>,
@@ -48,11 +48,14 @@ impl Seen {
                     seen.places[1] = Some(place);
                     seen.started.replace((at, left)).is_none()
                 }
-                Sight::Ended(answer) => seen.ended.replace((at, answer)).is_none(),
+                Sight::Ended(answer) => {
+                    seen.places[2] = Some(place);
+                    seen.ended.replace((at, answer)).is_none()
+                }
                 Sight::Returned(returned) => seen.returned.replace((at, returned)).is_none(),
                 Sight::Reads(cause) => std::mem::replace(&mut seen.reads, cause).is_none(),
                 Sight::Told(told) => {
-                    seen.places[2].get_or_insert(place);
+                    seen.places[3].get_or_insert(place);
                     seen.told.push((at, told));
                     true
                 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use timeout_runtime::{
-    CallId, CallStatus, CancelToken, Cause, EventKind, ListenerHandle, add_listener,
+    CallContext, CallId, CallStatus, CancelToken, Cause, Deadline, EventKind, ListenerHandle,
+    add_listener,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -144,16 +145,22 @@ pub fn play(scenario: &Scenario) -> Vec<Note> {
         STAGE.set(Some(stage));
         let until = |millis| sleep_until(start + Duration::from_millis(millis));
         let props = Props::of(scenario);
-        {
-            let leaves = until(scenario.leaves.unwrap_or(LAST));
-            let call = AssertUnwindSafe(make(0, &props)).catch_unwind();
-            tokio::select! {
-                biased;
-                ending = call => drop(ending),
-                () = leaves => {}
+        let context = scenario.context.map(Duration::from_millis);
+        let context = context.map_or(Deadline::never(), Deadline::after);
+        let context = CallContext::detached().with_deadline(context);
+        let played = context.scope(async {
+            {
+                let call = AssertUnwindSafe(make(0, &props)).catch_unwind();
+                let leaves = until(scenario.leaves.unwrap_or(LAST));
+                tokio::select! {
+                    biased;
+                    ending = call => drop(ending),
+                    () = leaves => {}
+                }
             }
-        }
-        until(OVER).await;
+            until(OVER).await;
+        });
+        played.await;
         let tokens = with(|stage| stage.tokens.clone()).into_iter().flatten();
         for (depth, token) in tokens.enumerate() {
             if let Some(token) = token {
