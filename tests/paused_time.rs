@@ -4,10 +4,10 @@ mod support;
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::{SOON, limit};
-use timeout_runtime::{Deadline, Outcome, TimeoutError};
+use timeout_runtime::{CallContext, Deadline, Outcome, TimeoutError};
 
 const LIMIT: u64 = 1000;
 
@@ -63,6 +63,36 @@ fn a_sync_call_goes_by_the_system_s_clock() {
             sender
                 .send(matches!(outcome, Outcome::TimedOut(_)))
                 .unwrap();
+        });
+    });
+    assert_eq!(ended.recv_timeout(SOON), Ok(true));
+}
+
+/// Paused time was taken for the system's where that had just caught up with it: a call then went by a clock that nobody moves.
+#[test]
+fn paused_time_is_known_for_what_it_is_while_the_system_s_overtakes_it() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    in_paused_time(async || {
+        for _ in 0..50 {
+            let ahead = Instant::now() + Duration::from_micros(200);
+            let paused = tokio::time::Instant::now().into_std();
+            tokio::time::advance(ahead.saturating_duration_since(paused)).await;
+            while Instant::now() < ahead + Duration::from_micros(10) {
+                assert_eq!(Deadline::after(HOUR).remaining(), Some(HOUR));
+            }
+        }
+    });
+}
+
+/// A future that went on after its context's deadline was polled again and again, and paused time, which moves when all wait, stood still.
+#[test]
+fn a_context_lets_what_ignores_its_deadline_wait() {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        in_paused_time(async || {
+            let context = CallContext::detached().with_deadline(Deadline::after(SOON));
+            context.scope(tokio::time::sleep(2 * SOON)).await;
+            sender.send(context.deadline().has_passed()).unwrap();
         });
     });
     assert_eq!(ended.recv_timeout(SOON), Ok(true));

@@ -221,6 +221,8 @@ impl<F: Future> Future for Scope<F> {
             && polled.is_pending()
             && let terms = token.terms()
             && terms.clock() != Clock::Real
+            // What goes on after that need not be woken for it.
+            && token.fired().is_none()
         {
             this.alarm.set(terms.clock(), terms.signal(), context);
         }

@@ -57,7 +57,7 @@ impl Clock {
 
     /// Whether this clock stands apart from the system's, here and now.
     ///
-    /// Only a current-thread runtime can pause its time, if at all; its clock is the system's if it lies between two readings of that.
+    /// Only a current-thread runtime can pause its time, if at all; its clock is the system's if it lies between two readings of that, and moves.
     #[inline]
     pub(crate) fn is_virtual(self) -> bool {
         match self {
@@ -132,11 +132,18 @@ mod pause {
     pub(super) fn is_in_force() -> bool {
         Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::CurrentThread)
-            && {
-                let before = Instant::now();
-                let reading = tokio::time::Instant::now().into_std();
-                !(before..=Instant::now()).contains(&reading)
-            }
+            && !is_the_systems(|| tokio::time::Instant::now().into_std())
+    }
+
+    fn is_the_systems(clock: impl Fn() -> Instant) -> bool {
+        let before = Instant::now();
+        let reading = clock();
+        let after = Instant::now();
+        (before..=after).contains(&reading) && {
+            // It may stand still just where the system's passes by, but then it stays there.
+            while Instant::now() <= after {}
+            clock() > after
+        }
     }
 }
 

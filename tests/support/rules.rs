@@ -1,0 +1,387 @@
+//! What the rules allow, for each call of a scenario: how it may end and when, what its token reads, what is told of it.
+//!
+//! Where two things happen at the very same instant, either may be the first, and the model has both. Which of them it was is not guessed:
+//! each call is judged by what was seen of those around and inside, and these are judged themselves.
+
+#![allow(unreachable_pub)] // Each test file uses its part.
+
+use std::cmp::Ordering;
+
+use timeout_runtime::{CallStatus, Cause};
+
+use super::scenario::{Answer, Call, Millis, Run, Scenario};
+use super::seen::{At, Ending, Seen};
+use super::stage::{LAST, OVER};
+
+pub const NEVER: Millis = Millis::MAX;
+
+/// How a token may have fired, with its cause; `None` if perhaps it never did.
+type Fired = Vec<Option<At<Cause>>>;
+
+/// Rule 4: a limit is a deadline to calls inside.
+fn entering(cause: Cause) -> Cause {
+    match cause {
+        Cause::TimedOut => Cause::DeadlineExceeded,
+        cause => cause,
+    }
+}
+
+/// A scenario that was played.
+pub struct Played<'a> {
+    pub scenario: &'a Scenario,
+    pub seen: Vec<Seen>,
+}
+
+/// What holds for a call from its entry on.
+impl Played<'_> {
+    fn call(&self, depth: usize) -> &Call {
+        &self.scenario.calls[depth]
+    }
+
+    fn entered(&self, depth: usize) -> Millis {
+        self.seen[depth].entered.unwrap_or(NEVER)
+    }
+
+    /// The call around, if there is one that counts.
+    fn around(&self, depth: usize) -> Option<usize> {
+        depth.checked_sub(1).filter(|_| self.call(depth).inherit)
+    }
+
+    /// Rule 4: the nearest end names the cause; at equal instants it is not the call's own.
+    fn deadline(&self, depth: usize) -> At<Cause> {
+        let call = self.call(depth);
+        let own = call
+            .limit
+            .map_or(NEVER, |limit| self.entered(depth) + limit);
+        let bound = self.inherited(depth, self.seen[depth].places[0]);
+        let bound = bound.min(call.deadline.unwrap_or(NEVER));
+        if bound <= own {
+            (bound, Cause::DeadlineExceeded)
+        } else {
+            (own, Cause::TimedOut)
+        }
+    }
+
+    /// What the call inherits, at `place` in the order of what was seen.
+    fn inherited(&self, depth: usize, place: Option<usize>) -> Millis {
+        let around = self.around(depth);
+        around.map_or(self.context(depth), |around| self.handed_on(around, place))
+    }
+
+    /// The deadline of the context, if no call is between.
+    fn context(&self, depth: usize) -> Millis {
+        let context = self
+            .scenario
+            .context
+            .filter(|_| depth == 0 && self.call(depth).inherit);
+        context.unwrap_or(NEVER)
+    }
+
+    /// Rule 9: `cancel = false` keeps the deadline from calls inside. Rule 8: so does an ending in time.
+    fn handed_on(&self, depth: usize, place: Option<usize>) -> Millis {
+        if self.is_binding(depth, place) {
+            self.deadline(depth).0
+        } else {
+            self.inherited(depth, place)
+        }
+    }
+
+    fn is_binding(&self, depth: usize, place: Option<usize>) -> bool {
+        let is_answered = matches!(self.seen[depth].ending(), Some((_, Ending::Answered(_))));
+        let is_over = is_answered && self.seen[depth].places[3] < place;
+        self.call(depth).cancel && !is_over
+    }
+
+    /// The deadline inside the call when its operation starts.
+    pub fn inside(&self, depth: usize) -> Millis {
+        self.handed_on(depth, self.seen[depth].places[1])
+    }
+
+    /// Until when the caller waits at most: for the grace, but not past the end of the call around. Without a signal there is no
+    /// grace, nor an end for calls inside to keep but what they inherit.
+    fn end(&self, depth: usize) -> Millis {
+        let (deadline, _) = self.deadline(depth);
+        let (call, place) = (self.call(depth), self.seen[depth].places[0]);
+        if !call.cancel {
+            return deadline;
+        }
+        let around = self.around(depth).map_or(self.context(depth), |around| {
+            if self.is_binding(around, place) {
+                self.end(around)
+            } else {
+                self.inherited(depth, place)
+            }
+        });
+        deadline.saturating_add(call.grace).min(around)
+    }
+
+    /// The instant at which the future of the call is dropped, if it has not ended.
+    fn leaves(&self, depth: usize) -> Millis {
+        let Some(around) = depth.checked_sub(1) else {
+            return self.scenario.leaves.unwrap_or(LAST);
+        };
+        // What is polled in place is dropped with its call, what runs as a task with its runtime.
+        let around = &self.seen[around];
+        match (around.ended, self.call(depth - 1).run, around.ending()) {
+            (Some(_), ..) => NEVER,
+            (None, Run::Inline, Some((at, _))) => at,
+            (None, ..) => OVER,
+        }
+    }
+}
+
+/// The token.
+impl Played<'_> {
+    /// What others fire the token by, each certain to do so unless it has fired before.
+    fn by_others(&self, depth: usize) -> Vec<At<Cause>> {
+        let seen = &self.seen[depth];
+        let upstream = self.call(depth).upstream;
+        let stopped = self.call(depth).stopped.zip(seen.started);
+        let stopped = stopped.map(|(after, (started, _))| started + after);
+        let dropped = match seen.ending() {
+            Some((at, Ending::Dropped)) => Some(at),
+            _ => None,
+        };
+        let others = [upstream, stopped, dropped].into_iter().flatten();
+        others.map(|at| (at, Cause::Cancelled)).collect()
+    }
+
+    /// Rule 8: an ending in time disarms. `None` where both are at once.
+    fn is_disarmed(&self, depth: usize) -> Option<bool> {
+        let (deadline, _) = self.deadline(depth);
+        match self.seen[depth].ending() {
+            Some((at, Ending::Answered(_))) if at == deadline => None,
+            Some((at, Ending::Answered(_))) => Some(at < deadline),
+            _ => Some(false),
+        }
+    }
+
+    /// All that fires the token, and all that may or may not do so.
+    fn sources(&self, depth: usize) -> [Vec<At<Cause>>; 2] {
+        let (mut certain, mut perhaps) = (self.by_others(depth), Vec::new());
+        let deadline = self.deadline(depth);
+        // Rule 9: `cancel = false` means it.
+        if self.call(depth).cancel && deadline.0 != NEVER {
+            match self.is_disarmed(depth) {
+                Some(true) => {}
+                Some(false) => certain.push(deadline),
+                None => perhaps.push(deadline),
+            }
+        }
+        let context = Some((self.context(depth), Cause::DeadlineExceeded));
+        let context = vec![context.filter(|(at, _)| *at != NEVER)];
+        let around = self.around(depth);
+        let above = around.map_or(context, |around| self.fired(around));
+        let last = above
+            .iter()
+            .map(|fired| fired.map_or(NEVER, |(at, _)| at))
+            .max();
+        for (at, cause) in above.into_iter().flatten() {
+            let is_certain = Some(at) == last;
+            let sources = if is_certain {
+                &mut certain
+            } else {
+                &mut perhaps
+            };
+            sources.push((at, entering(cause)));
+        }
+        [certain, perhaps]
+    }
+
+    /// Rule 4: a cause is set once. What comes first counts; what is certain keeps from all that comes later.
+    fn fired(&self, depth: usize) -> Fired {
+        let [certain, perhaps] = self.sources(depth);
+        let first = certain.iter().map(|(at, _)| *at).min().unwrap_or(NEVER);
+        let sources = certain.into_iter().chain(perhaps);
+        let mut fired: Fired = sources.filter(|(at, _)| *at <= first).map(Some).collect();
+        if first == NEVER {
+            fired.push(None);
+        }
+        fired
+    }
+
+    /// What the token may read at `at`.
+    pub fn reads(&self, depth: usize, at: Millis) -> Vec<Option<Cause>> {
+        let mut reads = Vec::new();
+        for fired in self.fired(depth) {
+            let (fires_at, cause) = fired.map_or((NEVER, None), |(at, cause)| (at, Some(cause)));
+            if fires_at <= at {
+                reads.push(cause);
+            }
+            if fires_at >= at {
+                reads.push(None);
+            }
+        }
+        reads
+    }
+}
+
+/// The endings.
+impl Played<'_> {
+    /// What keeps the call from being answered, if its token fires so: that or its deadline, or either if both are at once.
+    fn signals(&self, depth: usize, fired: Option<At<Cause>>) -> Vec<At<Cause>> {
+        let mut signals = vec![self.deadline(depth)];
+        signals.extend(fired);
+        let first = signals.iter().map(|(at, _)| *at).min();
+        signals.retain(|(at, _)| Some(*at) == first);
+        signals
+    }
+
+    /// Rule 5: nothing starts late. Of what is over on entry nobody knows what came first.
+    fn not_started(&self, depth: usize) -> Vec<At<Ending>> {
+        let entered = self.entered(depth);
+        let mut over = self.sources(depth).concat();
+        over.push(self.deadline(depth));
+        over.retain(|(at, _)| *at <= entered);
+        let refused = |(_, cause)| (entered, Ending::NotStarted(cause));
+        over.into_iter().map(refused).collect()
+    }
+
+    fn may_start(&self, depth: usize, signal: At<Cause>) -> bool {
+        let entered = self.entered(depth);
+        self.deadline(depth).0 > entered && signal.0 >= entered
+    }
+
+    /// Rules 1 and 3: the wait is over after the deadline, or a signal from elsewhere, and grace.
+    fn wait(&self, depth: usize, (at, cause): At<Cause>) -> At<Cause> {
+        let over = at.saturating_add(self.call(depth).grace);
+        (over.min(self.end(depth)), cause)
+    }
+
+    /// Rule 1: a success counts until the wait is over, and a published answer wins a tie.
+    /// Rule 7: so does a panic, which is never thrown away while the caller is there.
+    fn success_or_panic(&self, depth: usize, ended: At<Answer>, wait: At<Cause>) -> At<Ending> {
+        let [_, _, published, verdict] = self.seen[depth].places;
+        let is_in_time = match ended.0.cmp(&wait.0) {
+            Ordering::Equal => published < verdict,
+            order => order.is_lt(),
+        };
+        if is_in_time {
+            (ended.0, Ending::Answered(ended.1))
+        } else {
+            (wait.0, Ending::Ended(wait.1))
+        }
+    }
+
+    /// Rule 2: an error counts before the deadline, and before the signal. After it, it ends the wait all the same.
+    fn error(&self, depth: usize, at: Millis, signal: At<Cause>) -> Vec<At<Ending>> {
+        let (over, cause) = self.wait(depth, signal);
+        let failed = (at, Ending::Answered(Answer::Err));
+        let ended = (at.min(over), Ending::Ended(cause));
+        match at.cmp(&signal.0) {
+            Ordering::Less => vec![failed],
+            Ordering::Equal if at < self.deadline(depth).0 => vec![failed, ended],
+            _ => vec![ended],
+        }
+    }
+
+    /// How the call may end, and when, given how its operation has ended.
+    pub fn endings(&self, depth: usize) -> Vec<At<Ending>> {
+        let mut endings = self.not_started(depth);
+        let fired = self.fired(depth).into_iter();
+        let signals = fired.flat_map(|fired| self.signals(depth, fired));
+        for signal in signals.filter(|signal| self.may_start(depth, *signal)) {
+            let (over, cause) = self.wait(depth, signal);
+            match self.seen[depth].ended {
+                Some((at, Answer::Err)) => endings.extend(self.error(depth, at, signal)),
+                Some(ended) => endings.push(self.success_or_panic(depth, ended, (over, cause))),
+                None => endings.push((over, Ending::Ended(cause))),
+            }
+        }
+        // Who leaves is told nothing more.
+        let leaves = self.leaves(depth);
+        if endings.iter().any(|(at, _)| *at >= leaves) {
+            endings.retain(|(at, _)| *at <= leaves);
+            endings.push((leaves, Ending::Dropped));
+        }
+        endings
+    }
+}
+
+/// The operation.
+impl Played<'_> {
+    /// How it may end by itself, and when, given how the call inside has ended; [`NEVER`] if it does not.
+    fn ends(&self, depth: usize) -> Vec<At<Answer>> {
+        let (started, _) = self.seen[depth].started.expect("it has started");
+        let op = self.call(depth).op;
+        let never = (NEVER, Answer::Ok);
+        let mut begins = started;
+        if depth + 1 < self.seen.len() {
+            match self.seen[depth + 1].returned {
+                Some((at, inside)) if inside.panicked => return vec![(at, Answer::Panic)],
+                Some((at, inside)) if op.passes_on && inside.status != CallStatus::Ok => {
+                    return vec![(at, Answer::Err)];
+                }
+                Some((at, _)) => begins = at,
+                None => return vec![never],
+            }
+        }
+        let after = |(after, answer): At<Answer>, at: Millis| (at + after, answer);
+        let by_itself = op
+            .ends
+            .map_or(never, |(at, answer)| (at.max(begins), answer));
+        let mut ends = Vec::new();
+        for fired in self.fired(depth) {
+            let heeds = fired.zip(op.heeds);
+            let as_told = heeds.map_or(never, |((at, _), heeds)| after(heeds, at.max(begins)));
+            let first = by_itself.0.min(as_told.0);
+            let both = [by_itself, as_told].into_iter();
+            ends.extend(both.filter(|(at, _)| *at == first));
+        }
+        ends
+    }
+
+    /// Whether all that happens to it happens in the polls of its caller.
+    fn is_in_place(&self, depth: usize) -> bool {
+        let mut calls = self.scenario.calls[depth..].iter();
+        calls.all(|call| call.run == Run::Inline)
+    }
+
+    /// Whether it may have ended as was seen: by itself, or not at all, because it was destroyed before.
+    pub fn ended_rightly(&self, depth: usize) -> bool {
+        let (ends, seen) = (self.ends(depth), &self.seen[depth]);
+        let destroyed = match (self.call(depth).run, seen.ending()) {
+            (Run::Inline, Some((at, _))) => at,
+            _ => OVER,
+        };
+        match seen.ended {
+            Some(ended) => ends.contains(&ended) && ended.0 <= destroyed,
+            // In place it has its say before it is destroyed, unless its caller goes.
+            None => ends.iter().any(|(at, _)| {
+                let is_dropped = matches!(seen.ending(), Some((_, Ending::Dropped)));
+                let is_last = *at == destroyed && (is_dropped || !self.is_in_place(depth));
+                *at > destroyed || is_last
+            }),
+        }
+    }
+
+    /// Whether it has made the call inside as it should: not if it has not started, or was destroyed before.
+    pub fn called_rightly(&self, depth: usize) -> bool {
+        let (seen, entered) = (&self.seen[depth], self.seen[depth + 1].entered);
+        let Some((started, _)) = seen.started else {
+            return entered.is_none();
+        };
+        let at = started + self.call(depth).op.calls_after;
+        let order = match (self.call(depth).run, seen.ending()) {
+            (Run::Inline, Some((destroyed, _))) => at.cmp(&destroyed),
+            _ => Ordering::Less,
+        };
+        match order {
+            Ordering::Less => entered == Some(at),
+            Ordering::Equal => entered.is_none_or(|entered| entered == at),
+            Ordering::Greater => entered.is_none(),
+        }
+    }
+
+    /// Rules 6 and 7: what is told of it after the verdict, if the answer did not count, and when.
+    pub fn late(&self, depth: usize) -> Option<At<Answer>> {
+        let (seen, (verdict, ending)) = (&self.seen[depth], self.seen[depth].ending()?);
+        match (ending, seen.ended) {
+            (Ending::Answered(_), _) => None,
+            (_, Some((at, answer))) => Some((at.max(verdict), answer)),
+            // What is dropped unfinished by its caller is his own doing.
+            (_, None) if self.call(depth).run == Run::Inline => None,
+            (_, None) => seen.started.map(|_| (OVER, Answer::Err)),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Calls inside calls, and what happens to them, at random.
+
+#![allow(unreachable_pub)] // Each test file uses its part.
+
+use proptest::collection;
+use proptest::option::{self, weighted};
+use proptest::prelude::{Just, Strategy, any};
+use proptest::prop_oneof;
+
+/// In milliseconds of virtual time. Instants count from the start of the scenario.
+pub type Millis = u64;
+
+/// What an operation ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Ok,
+    Err,
+    Panic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    Inline,
+    Task,
+}
+
+/// What an operation does. It makes the next call of its scenario first, if there is one, and after that waits for its own end and for
+/// its signal, for whichever comes first.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// How long after its start it makes the call inside.
+    pub calls_after: Millis,
+    /// Whether it ends with that call if that has failed.
+    pub passes_on: bool,
+    /// The instant at which it ends by itself, or then, if that is past.
+    pub ends: Option<(Millis, Answer)>,
+    /// How long it takes to obey its token, if it does.
+    pub heeds: Option<(Millis, Answer)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub run: Run,
+    pub cancel: bool,
+    pub inherit: bool,
+    pub limit: Option<Millis>,
+    pub grace: Millis,
+    /// The instant of a shared deadline.
+    pub deadline: Option<Millis>,
+    /// The instant at which its upstream token is cancelled.
+    pub upstream: Option<Millis>,
+    /// How long after its start somebody cancels its own token.
+    pub stopped: Option<Millis>,
+    pub op: Op,
+}
+
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The outermost call first; each is made by the operation of the one before.
+    pub calls: Vec<Call>,
+    /// The deadline of the context around them.
+    pub context: Option<Millis>,
+    /// The instant at which the future of the outermost call is dropped.
+    pub leaves: Option<Millis>,
+}
+
+/// The greatest depth of calls inside calls.
+pub const DEPTH: usize = 3;
+
+/// Short ones, so that many instants fall together.
+fn millis() -> std::ops::Range<Millis> {
+    0..13
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    prop_oneof![4 => Just(Answer::Ok), 3 => Just(Answer::Err), 1 => Just(Answer::Panic)]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let ends = option::of((millis(), answer()));
+    let heeds = weighted(0.7, (prop_oneof![Just(0), 0..6_u64], answer()));
+    let parts = (
+        prop_oneof![2 => Just(0), 1 => 0..6_u64],
+        any::<bool>(),
+        ends,
+        heeds,
+    );
+    parts.prop_map(|(calls_after, passes_on, ends, heeds)| Op {
+        calls_after,
+        passes_on,
+        ends,
+        heeds,
+    })
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let run = prop_oneof![
+        3 => Just((Run::Inline, true)),
+        2 => Just((Run::Task, true)),
+        2 => Just((Run::Task, false)),
+    ];
+    let ends = (
+        weighted(0.8, millis()),
+        weighted(0.3, millis()),
+        weighted(0.3, millis()),
+        weighted(0.2, millis()),
+    );
+    let grace = prop_oneof![Just(0), 0..6_u64];
+    let parts = (run, weighted(0.8, Just(())), ends, grace, op());
+    parts.prop_map(
+        |((run, cancel), inherit, (limit, deadline, upstream, stopped), grace, op)| Call {
+            run,
+            cancel,
+            inherit: inherit.is_some(),
+            limit,
+            grace: if cancel { grace } else { 0 },
+            deadline,
+            upstream,
+            stopped,
+            op,
+        },
+    )
+}
+
+pub fn scenario() -> impl Strategy<Value = Scenario> {
+    let calls = collection::vec(call(), 1..=DEPTH);
+    let parts = (calls, weighted(0.2, millis()), weighted(0.2, millis()));
+    parts.prop_map(|(calls, context, leaves)| Scenario {
+        calls,
+        context,
+        leaves,
+    })
+}

@@ -1,0 +1,138 @@
+//! Calls that end close to their limits, in ways that a seed decides.
+
+#![allow(unreachable_pub)] // Each test file uses its part.
+
+use std::time::Duration;
+
+use super::support::{EVERY_WAY, Way};
+
+/// As `splitmix64` has it.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        let place = self.below(from.len() as u64);
+        from[usize::try_from(place).unwrap()]
+    }
+
+    fn micros(&mut self, below: u64) -> Duration {
+        Duration::from_micros(self.below(below))
+    }
+
+    /// Within a millisecond of `instant`, and often right at it.
+    fn near(&mut self, instant: Duration) -> Duration {
+        match self.below(4) {
+            0 => instant,
+            1 => instant.saturating_sub(self.micros(1000)),
+            2 => instant + self.micros(50),
+            _ => instant + self.micros(1000),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Ok,
+    Err,
+    Panic,
+}
+
+/// How an operation lets time pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// It blocks its thread, and does not look at its token.
+    Asleep,
+    /// It is awake all the time, or wants to be polled again at once.
+    Busy,
+    /// As `Busy`, until its token fires.
+    Watchful,
+    /// It sleeps until its token fires.
+    Heedful,
+}
+
+/// One call. All durations count from when it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub way: Way,
+    pub limit: Duration,
+    pub grace: Duration,
+    pub cancel: bool,
+    pub waits: Waits,
+    pub ends: Duration,
+    pub answer: Answer,
+    /// When somebody cancels the token around it.
+    pub upstream: Option<Duration>,
+    /// When the deadline around it passes.
+    pub inherited: Option<Duration>,
+    /// When its future is dropped, if it is one.
+    pub dropped: Option<Duration>,
+    /// Whether there is a listener all the time.
+    pub heard: bool,
+}
+
+impl Call {
+    fn random(random: &mut Random) -> Self {
+        let way = random.pick(&EVERY_WAY);
+        let limit = Duration::from_micros(1) + random.micros(3000);
+        let cancel = !random.one_in(4);
+        let grace = if cancel && random.one_in(3) {
+            random.micros(1000)
+        } else {
+            Duration::ZERO
+        };
+        let end = if random.one_in(2) {
+            limit + grace
+        } else {
+            limit
+        };
+        let has_future = !matches!(way, Way::SyncWorker | Way::SyncInline);
+        Self {
+            way,
+            limit,
+            grace,
+            cancel,
+            waits: random.pick(&[Waits::Asleep, Waits::Busy, Waits::Watchful, Waits::Heedful]),
+            ends: random.near(end),
+            answer: random.pick(&[Answer::Ok, Answer::Ok, Answer::Err, Answer::Panic]),
+            upstream: random.one_in(4).then(|| random.near(end)),
+            inherited: random.one_in(4).then(|| random.near(limit)),
+            dropped: (has_future && random.one_in(4)).then(|| random.near(end)),
+            heard: !random.one_in(5),
+        }
+    }
+}
+
+/// What one seed stands for: calls that are made at once.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub calls: Vec<Call>,
+    /// How often a listener is added and removed meanwhile.
+    pub listeners: u64,
+}
+
+impl Scenario {
+    pub fn of(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let calls = 1 + random.below(4);
+        Self {
+            calls: (0..calls).map(|_| Call::random(&mut random)).collect(),
+            listeners: random.below(20),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What was seen of one call of a scenario.
+
+#![allow(unreachable_pub)] // Each test file uses its part.
+
+use timeout_runtime::{Cause, EventKind, Failure};
+
+use super::scenario::{Answer, Millis};
+use super::stage::{Note, Returned, Sight, Told};
+
+/// An instant and what it brings.
+pub type At<T> = (Millis, T);
+
+/// How a call has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Answered(Answer),
+    Ended(Cause),
+    NotStarted(Cause),
+    Dropped,
+}
+
+/// What was seen of one call.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The places in the order of all that was seen, of its entry, its start, the end of its operation and its verdict.
+    pub places: [Option<usize>; 4],
+    pub entered: Option<Millis>,
+    pub started: Option<At<Option<Millis>>>,
+    pub ended: Option<At<Answer>>,
+    pub told: Vec<At<Told>>,
+    pub returned: Option<At<Returned>>,
+    /// After everything, if it has started.
+    pub reads: Option<Cause>,
+}
+
+impl Seen {
+    pub fn of(notes: &[Note], depth: usize) -> Self {
+        let mut seen = Self::default();
+        let notes = notes.iter().enumerate();
+        for (place, Note { at, sight, .. }) in notes.filter(|(_, note)| note.depth == depth) {
+            let at = *at;
+            let is_news = match sight.clone() {
+                Sight::Entered => {
+                    seen.places[0] = Some(place);
+                    seen.entered.replace(at).is_none()
+                }
+                Sight::Started(left) => {
+                    seen.places[1] = Some(place);
+                    seen.started.replace((at, left)).is_none()
+                }
+                Sight::Ended(answer) => {
+                    seen.places[2] = Some(place);
+                    seen.ended.replace((at, answer)).is_none()
+                }
+                Sight::Returned(returned) => seen.returned.replace((at, returned)).is_none(),
+                Sight::Reads(cause) => std::mem::replace(&mut seen.reads, cause).is_none(),
+                Sight::Told(told) => {
+                    seen.places[3].get_or_insert(place);
+                    seen.told.push((at, told));
+                    true
+                }
+            };
+            assert!(is_news, "a call's {sight:?} comes once");
+        }
+        seen
+    }
+
+    /// The ending that was told.
+    pub fn ending(&self) -> Option<At<Ending>> {
+        let (at, told) = self.told.first()?;
+        let ending = match &told.kind {
+            EventKind::Succeeded => Ending::Answered(Answer::Ok),
+            EventKind::Failed(failure) => Ending::Answered(match failure {
+                Failure::Panic(_) => Answer::Panic,
+                _ => Answer::Err,
+            }),
+            EventKind::TimedOut => Ending::Ended(Cause::TimedOut),
+            EventKind::DeadlineExceeded => Ending::Ended(Cause::DeadlineExceeded),
+            EventKind::Cancelled => Ending::Ended(Cause::Cancelled),
+            EventKind::NotStarted(cause) => Ending::NotStarted(*cause),
+            EventKind::Dropped => Ending::Dropped,
+            _ => return None,
+        };
+        Some((*at, ending))
+    }
+}
