@@ -18,7 +18,8 @@
 //!    leaves, looks at the queue under the same lock, and stays for what it finds there. So a queued job is taken by the first worker
 //!    that becomes free.
 //! 4. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
-//! 5. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
+//! 5. In a forked child no job is handed in under the lock (`forked.rs`).
+//! 6. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
 //!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
 
 use std::cell::Cell;
@@ -35,7 +36,7 @@ use crate::tick::Tick;
 use crate::unwind;
 
 use super::spin::Spin;
-use super::{Job, abandoned, settings};
+use super::{Job, abandoned, forked, settings};
 
 const IDLE: u8 = 0;
 const PARKED: u8 = 1;
@@ -170,6 +171,9 @@ pub(crate) fn submit(job: Job) -> Result<Place, NoWorker> {
         Ok(handed) => return Ok(Place::Handed(handed)),
         Err(job) => job,
     };
+    if forked::is_child() {
+        return Err(NoWorker);
+    }
     // Since the pool was looked at under another hold of the lock, it is looked at again.
     let mut state = loop {
         let mut state = lock(&STATE);
@@ -195,6 +199,10 @@ pub(crate) fn submit(job: Job) -> Result<Place, NoWorker> {
 
 /// Hands `job` to a worker, past the cap if need be. It comes back if no thread can be started.
 pub(crate) fn submit_at_once(job: Job) -> Result<(), Job> {
+    // Nobody waits for it, and so nobody would find out that it was handed to a worker left behind.
+    if forked::is_child() {
+        return Err(job);
+    }
     hand_over(job, usize::MAX).map(drop)
 }
 
@@ -205,11 +213,17 @@ pub(crate) fn withdraw(&Ticket(ticket): &Ticket) {
 }
 
 fn hand_over(job: Job, cap: usize) -> Result<Handed, Job> {
-    if settings::reuse() {
+    let reuse = settings::reuse();
+    if reuse {
         let last = LAST.try_with(Cell::take).ok().flatten();
         if let Some(claimed) = last.and_then(Claimed::claim) {
             return Ok(claimed.give(job));
         }
+    }
+    if forked::is_child() {
+        return Err(job);
+    }
+    if reuse {
         let idle = lock(&STATE).claim_idle();
         if let Some(claimed) = idle {
             return Ok(claimed.give(job));
@@ -220,6 +234,7 @@ fn hand_over(job: Job, cap: usize) -> Result<Handed, Job> {
 
 /// Starts a worker with `job`, unless there are `cap` already.
 fn start(job: Job, cap: usize) -> Result<Handed, Job> {
+    forked::settle();
     let worker = {
         let mut state = lock(&STATE);
         if state.live.len() >= cap {
