@@ -17,7 +17,7 @@ fn forks(when: &str, rounds: usize) {
 /// A call in a child had waited for its whole limit for a worker that was not there, and for good if the pool's lock was held at the fork.
 #[test]
 fn a_call_that_needs_a_worker_is_refused_at_once() {
-    forks("busy", 100);
+    forks("busy", 80);
 }
 
 /// Guards against children that are refused workers although none were left behind.

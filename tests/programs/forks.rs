@@ -10,7 +10,7 @@ fn main() {}
 
 #[cfg(unix)]
 mod forks {
-    use std::process::{ExitCode, exit};
+    use std::process::{Command, ExitCode, exit};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
     use std::thread;
@@ -43,18 +43,19 @@ mod forks {
     }
 
     /// The child's life; its exit code.
-    fn live(worker_is_expected: bool) -> i32 {
+    fn live(worker_is_expected: bool, mut async_first: bool) -> i32 {
         let start = Instant::now();
         let is_right = if worker_is_expected { answers } else { refused };
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         for _ in 0..2 {
+            let call = calls().outcome_async_on_worker(|_| async { answer() });
+            if async_first && !is_right(&runtime.block_on(call)) {
+                return 9;
+            }
             if !is_right(&calls().outcome(|_| answer())) {
                 return 10;
             }
-            let call = calls().outcome_async_on_worker(|_| async { answer() });
-            if !is_right(&runtime.block_on(call)) {
-                return 15;
-            }
+            async_first = true;
         }
         if !answers(&calls().outcome_inline(|_| answer())) {
             return 11;
@@ -75,9 +76,9 @@ mod forks {
     }
 
     /// Forks; the exit status of a child that has ended.
-    fn child(worker_is_expected: bool) -> Option<i32> {
+    fn child(worker_is_expected: bool, async_first: bool) -> Option<i32> {
         let child = match fork().expect("a process") {
-            Fork::Child => exit(live(worker_is_expected)),
+            Fork::Child => exit(live(worker_is_expected, async_first)),
             Fork::Parent(child) => child,
         };
         let start = Instant::now();
@@ -87,6 +88,9 @@ mod forks {
             }
             thread::sleep(Duration::from_millis(1));
         }
+        // It would keep what it shares with us, and with who waits for us.
+        let kill = ["-KILL".to_owned(), child.to_string()];
+        Command::new("kill").args(kill).status().ok();
         None
     }
 
@@ -130,7 +134,7 @@ mod forks {
             if !is_first && round % 2 == 0 && !answers(&calls().outcome(|_| answer())) {
                 return ExitCode::from(65);
             }
-            match child(is_first) {
+            match child(is_first, round % 4 == 0) {
                 Some(0) => {}
                 Some(status) => {
                     eprintln!("round {round}: status {status:#x}");

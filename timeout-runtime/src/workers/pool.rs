@@ -199,10 +199,6 @@ pub(crate) fn submit(job: Job) -> Result<Place, NoWorker> {
 
 /// Hands `job` to a worker, past the cap if need be. It comes back if no thread can be started.
 pub(crate) fn submit_at_once(job: Job) -> Result<(), Job> {
-    // Nobody waits for it, and so nobody would find out that it was handed to a worker left behind.
-    if forked::is_child() {
-        return Err(job);
-    }
     hand_over(job, usize::MAX).map(drop)
 }
 
