@@ -135,7 +135,9 @@ pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
 
 fn start(name: &str, run: fn()) -> Option<Thread> {
     let thread = thread::Builder::new().name(name.into());
-    let handle = thread.spawn(run).ok()?.thread().clone();
+    // An impossible stack size in the environment may make the standard library panic rather than fail.
+    let spawned = unwind::catch(|| thread.spawn(run)).map_err(unwind::dispose);
+    let handle = spawned.ok()?.ok()?.thread().clone();
     Some(Thread {
         handle,
         sleep: Sleep::Awake,
