@@ -49,13 +49,18 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 /// # Ok::<(), TimeoutError>(())
 /// ```
 pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> ListenerHandle {
-    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let id = fresh_id();
     let entry = Entry {
         id,
         listen: Arc::new(listen),
     };
     change(|entries| entries.push(entry));
     ListenerHandle { id: Some(id) }
+}
+
+/// A number for what is muted while it runs.
+pub(super) fn fresh_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Replaces the list; the old one, and with it perhaps a listener, is dropped outside the lock.
@@ -107,7 +112,7 @@ pub(crate) struct Own {
 impl Own {
     pub(crate) fn new(listen: Arc<Listen>) -> Self {
         Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: fresh_id(),
             listen: Kept::new(listen),
         }
     }
