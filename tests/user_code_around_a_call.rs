@@ -362,26 +362,28 @@ impl Drop for Reason {
     }
 }
 
-/// Its last holder may be the user, whose panic it is then, or the token.
+/// Its last holder may be the user, whose panic it is then, or a token.
 #[test]
 fn a_reason_that_panics_or_calls_when_dropped_changes_no_verdict() {
     for way in EVERY_WAY {
         for act in [Act::Panics, Act::ReEnters] {
             let recorder = record("around::reason");
-            let outcome = caught(|| {
-                way.run(&limit("around::reason", LONG), move |token| {
-                    token.cancel_with(Reason(act));
-                    // Kept by the token alone.
-                    until_fired(&token).map_err(|error| error.cause())
-                })
-                .status()
+            let (sender, kept) = mpsc::channel();
+            let outcome = way.run(&limit("around::reason", LONG), move |token| {
+                token.cancel_with(Reason(act));
+                sender.send(token.clone()).unwrap();
+                until_fired(&token).map_err(|error| error.cause())
             });
-            assert!(outcome.is_some() || act == Act::Panics, "{way:?}");
-            assert_eq!(
-                recorder.wait_for(2)[0],
-                EventKind::Cancelled,
-                "{way:?}, {act:?}"
+            assert!(
+                matches!(outcome, Outcome::Cancelled(_)),
+                "{way:?}, {act:?}: {outcome:?}"
             );
+            // What the operation ends with, late, is told too.
+            let told = recorder.wait_for(2);
+            assert_eq!(told[0], EventKind::Cancelled, "{way:?}, {act:?}");
+            drop(outcome);
+            let by_token = caught(|| drop(kept.recv()));
+            assert!(by_token.is_some(), "{way:?}");
             assert_eq!(inner::call(way).unwrap(), 7, "{way:?}, {act:?}");
         }
     }
@@ -423,7 +425,13 @@ fn a_waker_that_panics_or_calls_when_it_wakes_or_is_dropped_changes_no_verdict()
                     .poll(&mut std::task::Context::from_waker(&waker));
                 assert!(polled.is_pending(), "{way:?}");
                 caught(|| drop(waker));
-                woken.wait();
+                if wakes == Act::Nothing {
+                    // Another one takes its place, whose last handle that was.
+                    let polled = caught(|| support::poll_once(&mut call, &Gate::new()));
+                    assert!(polled.is_some(), "{way:?}, {dropped:?}");
+                } else {
+                    woken.wait();
+                }
                 let outcome = block_on(call);
                 assert!(
                     matches!(outcome, Outcome::TimedOut(_)),
