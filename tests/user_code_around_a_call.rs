@@ -236,20 +236,14 @@ fn an_argument_that_panics_or_calls_when_dropped_is_dropped_once() {
             let (recorder, drops) = (record("around::takes"), Arc::default());
             let argument = Argument(act, Arc::clone(&drops));
             let answer = caught(|| takes::call(way, Deadline::never(), argument));
-            match act {
-                Act::Panics => {
-                    assert!(answer.is_none(), "{way:?}: {answer:?}");
-                    assert_eq!(
-                        recorder.wait_for(1),
-                        [EventKind::Failed(Failure::Panic(WANTED.into()))],
-                        "{way:?}"
-                    );
-                }
-                _ => {
-                    assert_eq!(answer.unwrap().unwrap(), 7, "{way:?}");
-                    assert_eq!(recorder.wait_for(1), [EventKind::Succeeded], "{way:?}");
-                }
-            }
+            let told = if act == Act::Panics {
+                assert!(answer.is_none(), "{way:?}: {answer:?}");
+                EventKind::Failed(Failure::Panic(WANTED.into()))
+            } else {
+                assert_eq!(answer.unwrap().unwrap(), 7, "{way:?}");
+                EventKind::Succeeded
+            };
+            assert_eq!(recorder.wait_for(1), [told], "{way:?}");
             assert_eq!(drops.load(Ordering::SeqCst), 1, "{way:?}, {act:?}");
         }
     }

@@ -3,18 +3,16 @@
 
 use std::future::{Future, pending};
 use std::io::{Read, Write};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::process::{ExitCode, exit};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
-    CancelToken, Cause, Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError,
-    add_listener, workers,
+    CancelToken, Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError, add_listener,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -127,8 +125,8 @@ impl Wake for Tells {
 /// An answer that was published in time wins, however late its caller comes to look.
 fn answered_before_the_stop() {
     let (told, _listener) = verdicts();
-    let (wakes, woken) = mpsc::sync_channel(1);
-    let waker = Waker::from(Arc::new(Tells(wakes)));
+    let (sender, woken) = mpsc::sync_channel(1);
+    let waker = Waker::from(Arc::new(Tells(sender)));
     let mut context = Context::from_waker(&waker);
     let (go, may_go) = mpsc::channel();
     let mut call: Pin<Box<dyn Future<Output = Ending>>> =
@@ -150,9 +148,18 @@ fn answered_before_the_stop() {
 
 #[cfg(unix)]
 mod showered {
-    use super::*;
+    use std::future::{Future, pending};
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{Arc, mpsc};
+    use std::task::{Context, Poll, Waker};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     use signal_hook::consts::SIGUSR1;
+    use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError, workers};
+
+    use super::{LONG, Tells, calls, check, say_ready};
 
     /// What waits, waits for so long at least.
     const BRIEF: Duration = Duration::from_millis(30);
@@ -218,8 +225,8 @@ mod showered {
 
     /// Polls on this thread, which waits for word meanwhile.
     fn block_on<O>(call: impl Future<Output = O>) -> O {
-        let (wakes, woken) = mpsc::sync_channel(1);
-        let waker = Waker::from(Arc::new(Tells(wakes)));
+        let (sender, woken) = mpsc::sync_channel(1);
+        let waker = Waker::from(Arc::new(Tells(sender)));
         let mut call = pin!(call);
         loop {
             match call.as_mut().poll(&mut Context::from_waker(&waker)) {
