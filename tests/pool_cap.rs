@@ -1,6 +1,8 @@
 //! Rule 5 at the cap: a call waits for a worker until its own end, and is then withdrawn. A file of its own, since the cap holds for
 //! the whole process.
 
+#[path = "support/panics.rs"]
+mod panics;
 mod support;
 
 use std::sync::Arc;
@@ -76,6 +78,29 @@ fn withdrawn_by_upstream() {
     assert!(error.is_cancelled() && !error.was_started(), "{error:?}");
 }
 
+/// Guards against a queued operation whose arguments panic when they are dropped, and take the caller's verdict with them.
+fn withdrawn_with_a_panic(way: Way) {
+    struct Malicious;
+
+    impl Drop for Malicious {
+        fn drop(&mut self) {
+            panic!("wanted: a destructor");
+        }
+    }
+
+    panics::record_panics();
+    let argument = Malicious;
+    let outcome = way.run(&limit("pool_cap::panics", 30), move |_| {
+        std::mem::forget(argument);
+        Ok::<_, TimeoutError>(7)
+    });
+    assert!(
+        matches!(outcome, Outcome::NotStarted(_)),
+        "{way:?}: {outcome:?}"
+    );
+    assert_eq!(workers::stats().queued, 0, "{way:?}");
+}
+
 fn dropped_while_queued() {
     let recorder = record("pool_cap::dropped");
     let drops = Drops::default();
@@ -97,6 +122,7 @@ fn at_the_cap_a_call_waits_for_a_worker_until_its_own_end() {
     assert_eq!((stats.live, stats.busy, stats.idle), (2, 2, 0));
     for way in [Way::SyncWorker, Way::AsyncWorker] {
         withdrawn_at_its_end(way);
+        withdrawn_with_a_panic(way);
     }
     withdrawn_by_upstream();
     dropped_while_queued();

@@ -4,9 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::event::clock::TimestampClock;
+use crate::event::clock::OwnClock;
 use crate::event::listener::{self, Own};
-use crate::unwind::Kept;
 use crate::workers::Spin;
 
 /// What all calls of one function have in common.
@@ -16,7 +15,7 @@ pub struct Policy {
     /// Whether the deadline fires the token.
     pub(crate) cancel: bool,
     pub(crate) listener: Option<Own>,
-    pub(crate) clock: Option<Kept<Arc<dyn TimestampClock>>>,
+    pub(crate) clock: Option<OwnClock>,
     /// Whether it has been worth it for parked callers to spin first.
     pub(crate) spin: Spin,
 }

@@ -5,11 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
+use crate::event::clock::OwnClock;
 use crate::event::{CallId, Event, EventKind, WorkerName, listener};
 use crate::policy::{Policy, PolicyRef};
 use crate::tick::Tick;
-use crate::unwind::Kept;
-use crate::{frame, unwind};
 
 /// The terms of a call, or of a token that belongs to none. Those that most calls have are small; others are boxed.
 #[derive(Clone)]
@@ -286,12 +285,7 @@ impl Terms {
         if !policy.is_heard() {
             return;
         }
-        let clock = policy.clock.as_ref().and_then(Kept::get);
-        let stamped = clock.and_then(|clock| {
-            frame::outside(|| unwind::catch(|| clock.now()))
-                .map_err(unwind::dispose)
-                .ok()
-        });
+        let stamped = policy.clock.as_ref().and_then(OwnClock::read);
         let event = Event {
             timestamp: stamped.unwrap_or_else(SystemTime::now),
             call: id,

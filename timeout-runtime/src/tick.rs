@@ -41,7 +41,14 @@ impl Tick {
 
     /// Now, by the system's monotonic clock.
     pub(crate) fn now() -> Self {
-        Self::of(sync::now())
+        Self::read(Self::of(sync::now()))
+    }
+
+    /// A reading as it is, or by a clock that tests have stepped.
+    fn read(tick: Self) -> Self {
+        #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
+        let tick = steps::shift(tick);
+        tick
     }
 
     pub(crate) fn of(instant: Instant) -> Self {
@@ -59,7 +66,9 @@ impl Tick {
         }
         let (_, anchor) = *ANCHOR;
         let now = coarsetime::Instant::now_without_cache_update();
-        Self(MIDDLE.saturating_add(now.duration_since(anchor).as_nanos()))
+        Self::read(Self(
+            MIDDLE.saturating_add(now.duration_since(anchor).as_nanos()),
+        ))
     }
 
     /// Whether it is so far ahead of the system's clock that a glance tells. `false` says nothing: read the clock.
@@ -94,6 +103,9 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
         .saturating_mul(1_000_000_000)
         .saturating_add(duration.subsec_nanos().into())
 }
+
+#[cfg(all(test, not(timeout_loom)))]
+mod steps;
 
 #[cfg(test)]
 mod tests {

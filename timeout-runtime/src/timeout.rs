@@ -15,13 +15,12 @@ use crate::call::task;
 use crate::call::worker;
 use crate::error::{InvalidLimit, TimeoutError};
 use crate::event::Event;
-use crate::event::clock::TimestampClock;
+use crate::event::clock::{OwnClock, TimestampClock};
 use crate::event::listener::Own;
 use crate::outcome::Outcome;
 use crate::policy::{Policy, PolicyRef};
 use crate::returns::of_result;
 use crate::token::CancelToken;
-use crate::unwind::Kept;
 
 /// A limit with a name, and what is to happen when it passes.
 ///
@@ -118,7 +117,7 @@ impl Timeout {
     /// The clock for the timestamps of events. It has no say in the limit.
     #[must_use]
     pub fn with_clock(self, clock: impl TimestampClock + 'static) -> Self {
-        self.with_policy(|policy| policy.clock = Some(Kept::new(Arc::new(clock))))
+        self.with_policy(|policy| policy.clock = Some(OwnClock::new(Arc::new(clock))))
     }
 
     fn with_policy(mut self, edit: impl FnOnce(&mut Policy)) -> Self {

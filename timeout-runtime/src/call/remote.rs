@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use crate::alarm::CallerAlarm;
 use crate::error::TimeoutError;
 use crate::tick::Tick;
-use crate::workers::{self, Place};
+use crate::workers::{self, Place, forked};
 use crate::{parking, unwind};
 
 use super::record::Apart;
@@ -101,12 +101,21 @@ impl Launched {
             // Register, then look, then park.
             if std::mem::take(&mut is_registered) {
                 parking::park_until(until);
+            } else if waker.is_none() && forked::is_child() {
+                return Err(self.left_behind());
             } else {
                 let waker = waker.get_or_insert_with(parking::waker);
                 self.call.token().set_owner(waker);
                 is_registered = true;
             }
         }
+    }
+
+    /// The worker that was handed the operation is in the process that this one was forked from.
+    fn left_behind(&mut self) -> TimeoutError {
+        self.decided = true;
+        let phase = self.leave();
+        self.call.sides().unanswered(phase, true)
     }
 
     fn spin(&self, until: Tick) -> bool {

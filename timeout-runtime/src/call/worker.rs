@@ -10,7 +10,7 @@ use crate::error::{Cause, TimeoutError};
 use crate::parking;
 use crate::returns::Ending;
 use crate::token::CancelToken;
-use crate::workers::{self, Job};
+use crate::workers::{self, Job, forked};
 
 use super::TokenParam;
 use super::ask::Ask;
@@ -73,6 +73,10 @@ where
             ask, classify, op, ..
         } = self;
         let opening = open(ask, Clock::Real)?;
+        // A parked caller finds out before it parks; this one might never be polled again.
+        if forked::is_child() {
+            return Err(opening.terms.not_started(Cause::NoWorker, None));
+        }
         let op = move |token| parking::block_on(op(A::of(|| token)));
         let op = Typed {
             stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(CancelToken)>))),

@@ -59,13 +59,18 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 /// # Ok::<(), TimeoutError>(())
 /// ```
 pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> ListenerHandle {
-    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let id = fresh_id();
     let entry = Entry {
         id,
         listen: Arc::new(listen),
     };
     LISTENERS.change(|entries| entries.push(entry));
     ListenerHandle { id: Some(id) }
+}
+
+/// A number for what is muted while it runs.
+pub(super) fn fresh_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Listeners {
@@ -119,7 +124,7 @@ pub(crate) struct Own {
 impl Own {
     pub(crate) fn new(listen: Arc<Listen>) -> Self {
         Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: fresh_id(),
             listen: Kept::new(listen),
         }
     }

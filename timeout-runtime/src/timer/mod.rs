@@ -248,7 +248,9 @@ impl Timer {
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
     let thread = thread::Builder::new().name(name.into());
-    let handle = thread.spawn(run).ok()?.thread().clone();
+    // An impossible stack size in the environment may make the standard library panic rather than fail.
+    let spawned = unwind::catch(|| thread.spawn(run)).map_err(unwind::dispose);
+    let handle = spawned.ok()?.ok()?.thread().clone();
     Some(Thread {
         handle,
         sleep: Sleep::Awake,

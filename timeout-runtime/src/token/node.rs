@@ -1,4 +1,4 @@
-//! The node behind a token: its state and its links. `spread.rs` has how a signal travels.
+//! The node behind a token: its state and its links. `attend.rs` has who sees to a deadline, `spread.rs` how a signal travels.
 //!
 //! ```text
 //!            settle              attend
@@ -30,12 +30,13 @@ use crate::error::{Cause, Reason, TimeoutError};
 use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock};
 use crate::terms::Terms;
 use crate::tick::Tick;
-use crate::timer::{self, Alarm};
+use crate::timer;
 use crate::{parking, unwind, workers};
 
 use super::links::{Callback, Links, More};
 use super::parents::{Link, Parents};
 
+mod attend;
 mod spread;
 
 use spread::Signal;
@@ -179,21 +180,6 @@ impl NodeRef {
             return usize::MAX;
         }
         links.more().children.insert(child)
-    }
-
-    /// Makes sure that the token fires at its deadline without anybody looking at it.
-    pub(crate) fn attend(&self) {
-        if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock() != Clock::Real {
-            // Who runs by a virtual clock is woken by that clock, and fires its token itself.
-            return;
-        }
-        let mut links = lock(&self.links);
-        if self.state.load(Ordering::Relaxed) == CLOCKED
-            && let Some(key) = timer::arm(self.terms.signal(), Alarm::Fire(self.downgrade()))
-        {
-            links.more().alarm = Some(key);
-            self.state.store(WATCHED, Ordering::Release);
-        }
     }
 
     /// Links the node below `parents`; done once.

@@ -103,10 +103,18 @@ impl CancelToken {
             }
             // A deadline that nobody watches is watched here, for as long as it is one.
             let own = self.0.unwatched_deadline();
-            parking::park_until(until.min(own));
+            let look_again = if self.0.attend_all() {
+                Tick::NEVER
+            } else {
+                Tick::now().plus(UNATTENDED)
+            };
+            parking::park_until(until.min(own).min(look_again));
         }
     }
 }
+
+/// How often a token is looked at that nobody else looks out for.
+const UNATTENDED: Duration = Duration::from_millis(1);
 
 /// One who waits: registered until the signal comes or he leaves.
 struct Waiting<T: Borrow<CancelToken>> {
@@ -136,10 +144,14 @@ impl<T: Borrow<CancelToken>> Waiting<T> {
 
     fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
         self.token.borrow().0.attend();
-        match self.register(context.waker()) {
-            Some(_) => Poll::Ready(()),
-            None => Poll::Pending,
+        if self.register(context.waker()).is_some() {
+            return Poll::Ready(());
         }
+        if !self.token.borrow().0.attend_all() {
+            // There is no timer to be had: look again as soon as others have had their turn.
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 }
 

@@ -5,6 +5,7 @@
 //! 2. A job is queued only under the lock, with no idle worker listed and no room for another. A worker that rests unlisted, or
 //!    leaves, looks at the queue under the same lock, and stays for what it finds there. So a queued job is taken by the first worker
 //!    that becomes free.
+//! 3. In a forked child no job is handed in under the lock (`forked.rs`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::sync::{Mutex, lock, one_per_process, thread};
 use crate::unwind;
 
 use super::worker::{Claimed, Handed, Worker};
-use super::{Job, abandoned, settings};
+use super::{Job, abandoned, forked, settings};
 
 pub(super) struct Pool {
     state: Mutex<State>,
@@ -110,6 +111,9 @@ impl Pool {
         if reuse && let Some(claimed) = Claimed::last() {
             return Ok(Place::Handed(claimed.give(job)));
         }
+        if forked::is_child() {
+            return Err(NoWorker);
+        }
         let mut refused = false;
         loop {
             let mut state = lock(&self.state);
@@ -141,6 +145,9 @@ impl Pool {
     }
 
     fn submit_at_once(&'static self, job: Job) -> Result<(), Job> {
+        if forked::is_child() {
+            return Err(job);
+        }
         let mut state = lock(&self.state);
         if settings::reuse()
             && let Some(claimed) = state.claim_idle()
@@ -161,6 +168,7 @@ impl Pool {
 
     /// Starts the thread of a worker that was admitted. Its job comes back if there is no thread to be had.
     fn start(&'static self, worker: Arc<Worker>) -> Result<Handed, Job> {
+        forked::settle();
         let mut thread = thread::Builder::new().name(worker.name.to_string());
         if let Some(bytes) = settings::stack_size() {
             thread = thread.stack_size(bytes);

@@ -1,0 +1,157 @@
+//! A program that forks, and whose child makes calls: `forks WHEN ROUNDS`.
+
+#[cfg(unix)]
+fn main() -> std::process::ExitCode {
+    forks::main()
+}
+
+#[cfg(not(unix))]
+fn main() {}
+
+#[cfg(unix)]
+mod forks {
+    use std::process::{Command, ExitCode, exit};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use fork::{Fork, fork, waitpid_nohang};
+    use timeout_runtime::{Cause, Outcome, Timeout, TimeoutError};
+    use tokio::runtime::Builder;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+    /// What is not held up takes less, on any machine.
+    const AT_ONCE: Duration = Duration::from_secs(5);
+
+    fn calls() -> Timeout {
+        Timeout::new("forks", LIMIT).expect("a limit")
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // It is an operation's answer.
+    fn answer() -> Result<u32, TimeoutError> {
+        thread::sleep(Duration::from_millis(10));
+        Ok(7)
+    }
+
+    fn answers(outcome: &Outcome<u32, TimeoutError>) -> bool {
+        matches!(outcome, Outcome::Success(7))
+    }
+
+    fn refused(outcome: &Outcome<u32, TimeoutError>) -> bool {
+        matches!(outcome, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
+    }
+
+    /// The child's life; its exit code.
+    fn live(worker_is_expected: bool, mut async_first: bool) -> i32 {
+        let start = Instant::now();
+        let is_right = if worker_is_expected { answers } else { refused };
+        let runtime = Builder::new_current_thread().build().expect("a runtime");
+        for _ in 0..2 {
+            let call = calls().outcome_async_on_worker(|_| async { answer() });
+            if async_first && !is_right(&runtime.block_on(call)) {
+                return 9;
+            }
+            if !is_right(&calls().outcome(|_| answer())) {
+                return 10;
+            }
+            async_first = true;
+        }
+        if !answers(&calls().outcome_inline(|_| answer())) {
+            return 11;
+        }
+        let (called, is_called) = mpsc::channel();
+        let short = Timeout::new("forks", Duration::from_millis(20)).expect("a limit");
+        let expires = short.outcome_inline(move |token| {
+            token.on_cancel(move || called.send(()).unwrap()).forget();
+            token.sleep(LIMIT).map(|()| 7)
+        });
+        if !matches!(expires, Outcome::TimedOut(_)) {
+            return 12;
+        }
+        if is_called.recv_timeout(AT_ONCE).is_err() {
+            return 13;
+        }
+        if start.elapsed() > AT_ONCE { 14 } else { 0 }
+    }
+
+    /// Forks; the exit status of a child that has ended.
+    fn child(worker_is_expected: bool, async_first: bool) -> Option<i32> {
+        let child = match fork().expect("a process") {
+            Fork::Child => exit(live(worker_is_expected, async_first)),
+            Fork::Parent(child) => child,
+        };
+        let start = Instant::now();
+        while start.elapsed() < 2 * AT_ONCE {
+            if let Some(status) = waitpid_nohang(child).expect("a child of ours") {
+                return Some(status);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        // It would keep what it shares with us, and with who waits for us.
+        let kill = ["-KILL".to_owned(), child.to_string()];
+        Command::new("kill").args(kill).status().ok();
+        None
+    }
+
+    /// Others are in the middle of calls meanwhile, and make new ones.
+    fn busy(stop: &'static AtomicBool) {
+        for _ in 0..4 {
+            thread::spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    // Each from a thread that has used no worker before: they all take the pool's lock.
+                    let calls = || calls().outcome(|_| Ok::<_, TimeoutError>(7));
+                    let outcome = thread::spawn(calls).join().expect("an outcome");
+                    if !answers(&outcome) {
+                        exit(66);
+                    }
+                }
+            });
+        }
+        thread::spawn(|| {
+            calls().outcome(|_| {
+                while !stop.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Ok::<_, TimeoutError>(7)
+            })
+        });
+    }
+
+    pub(super) fn main() -> ExitCode {
+        static STOP: AtomicBool = AtomicBool::new(false);
+
+        let mut arguments = std::env::args().skip(1);
+        let (Some(when), Some(rounds)) = (arguments.next(), arguments.next()) else {
+            return ExitCode::from(64);
+        };
+        let is_first = when == "first";
+        if !is_first {
+            busy(&STOP);
+        }
+        for round in 0..rounds.parse().expect("a number") {
+            // Every other one has a worker that it has used last.
+            if !is_first && round % 2 == 0 && !answers(&calls().outcome(|_| answer())) {
+                return ExitCode::from(65);
+            }
+            match child(is_first, round % 4 == 0) {
+                Some(0) => {}
+                Some(status) => {
+                    eprintln!("round {round}: status {status:#x}");
+                    return ExitCode::FAILURE;
+                }
+                None => {
+                    eprintln!("round {round}: the child never ended");
+                    return ExitCode::FAILURE;
+                }
+            }
+        }
+        STOP.store(true, Ordering::Relaxed);
+        // The parent has lost nothing.
+        if answers(&calls().outcome(|_| answer())) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(65)
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A program that is stopped, or showered with signals, in the middle of its calls: `signalled stopped CASE`, `signalled showered SIGNALS`.
+//! It prints a line when it is ready, and exits with the number of what went wrong.
+
+use std::future::{Future, pending};
+use std::io::{Read, Write};
+use std::pin::Pin;
+use std::process::{ExitCode, exit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use timeout_runtime::{
+    CancelToken, Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError, add_listener,
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// Longer than the program needs to say that it is ready, and shorter than it is stopped.
+const LIMIT: Duration = Duration::from_millis(500);
+const LONG: Duration = Duration::from_secs(600);
+
+type Ending = Outcome<u32, TimeoutError>;
+
+fn calls(limit: Duration) -> Timeout {
+    Timeout::new("signalled", limit).expect("a limit")
+}
+
+fn say_ready() {
+    println!("ready");
+    std::io::stdout().flush().expect("somebody who listens");
+}
+
+fn wait_for_input() {
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+fn check(place: i32, holds: bool) {
+    if !holds {
+        exit(place);
+    }
+}
+
+/// All verdicts that are told.
+fn verdicts() -> (Arc<AtomicUsize>, ListenerHandle) {
+    let told = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&told);
+    let listener = add_listener(move |event: &Event<'_>| {
+        if event.kind.is_verdict() && !matches!(event.kind, EventKind::Succeeded) {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    (told, listener)
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .expect("a runtime")
+}
+
+/// Says that it is ready, and is stopped while it waits for its token.
+fn obeys(token: &CancelToken) -> Result<u32, TimeoutError> {
+    say_ready();
+    token.sleep(LONG)?;
+    Ok(7)
+}
+
+/// The call whose limit passes while the process is stopped.
+fn stopped_in(case: &str) -> Ending {
+    let timeout = calls(LIMIT);
+    match case {
+        "sync-worker" => timeout.outcome(|token| obeys(&token)),
+        "sync-inline" => timeout.outcome_inline(|token| obeys(&token)),
+        "async-inline" => runtime().block_on(timeout.outcome_async(|_| async {
+            say_ready();
+            pending().await
+        })),
+        "async-worker" => {
+            let call = timeout.outcome_async_on_worker(|token| async move { obeys(&token) });
+            runtime().block_on(call)
+        }
+        "async-task" => runtime().block_on(timeout.outcome_task(|token| async move {
+            say_ready();
+            token.cancelled().await;
+            token.check().map(|()| 7)
+        })),
+        _ => exit(64),
+    }
+}
+
+fn stopped(case: &str) {
+    let (told, _listener) = verdicts();
+    let start = Instant::now();
+    let ending = stopped_in(case);
+    check(10, matches!(ending, Outcome::TimedOut(_)));
+    check(11, start.elapsed() >= LIMIT);
+    check(12, told.load(Ordering::SeqCst) == 1);
+    later_calls_work();
+}
+
+fn later_calls_work() {
+    let answer = calls(LONG).outcome(|_| Ok::<_, TimeoutError>(7));
+    check(13, answer.is_success());
+    let start = Instant::now();
+    let expires = calls(Duration::from_millis(20)).outcome(|token| token.sleep(LONG));
+    // On a busy machine no worker may have come to it.
+    check(
+        14,
+        matches!(expires, Outcome::TimedOut(_) | Outcome::NotStarted(_)),
+    );
+    check(15, start.elapsed() < LONG / 10);
+}
+
+/// Sends word when it wakes.
+struct Tells(SyncSender<()>);
+
+impl Wake for Tells {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.try_send(());
+    }
+}
+
+/// An answer that was published in time wins, however late its caller comes to look.
+fn answered_before_the_stop() {
+    let (told, _listener) = verdicts();
+    let (sender, woken) = mpsc::sync_channel(1);
+    let waker = Waker::from(Arc::new(Tells(sender)));
+    let mut context = Context::from_waker(&waker);
+    let (go, may_go) = mpsc::channel();
+    let mut call: Pin<Box<dyn Future<Output = Ending>>> =
+        Box::pin(calls(LIMIT).outcome_async_on_worker(|_| async move {
+            may_go.recv().expect("who goes first");
+            Ok(7)
+        }));
+    check(20, call.as_mut().poll(&mut context).is_pending());
+    go.send(()).expect("an operation");
+    // The wake-up says that the answer is there.
+    woken.recv().expect("a wake-up");
+    say_ready();
+    wait_for_input();
+    let ending = call.as_mut().poll(&mut context);
+    check(21, matches!(ending, Poll::Ready(Outcome::Success(7))));
+    check(22, told.load(Ordering::SeqCst) == 0);
+    later_calls_work();
+}
+
+#[cfg(unix)]
+mod showered {
+    use std::future::{Future, pending};
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::{Arc, mpsc};
+    use std::task::{Context, Poll, Waker};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use signal_hook::consts::SIGUSR1;
+    use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError, workers};
+
+    use super::{LONG, Tells, calls, check, say_ready};
+
+    /// What waits, waits for so long at least.
+    const BRIEF: Duration = Duration::from_millis(30);
+
+    /// One wait of each kind on this thread, which is the one that signals are handled on.
+    fn round() {
+        let sync = calls(LONG).outcome(|_| {
+            thread::sleep(BRIEF);
+            Ok::<_, TimeoutError>(7)
+        });
+        check(30, matches!(sync, Outcome::Success(7)));
+
+        let start = Instant::now();
+        let expires = calls(BRIEF).outcome(|token| token.sleep(LONG));
+        // On a busy machine no worker may have come to it.
+        check(
+            31,
+            matches!(&expires, Outcome::TimedOut(_) | Outcome::NotStarted(_)),
+        );
+        check(32, start.elapsed() >= BRIEF);
+
+        let start = Instant::now();
+        let sleeps = calls(LONG).outcome_inline(|token| token.sleep(BRIEF));
+        check(33, sleeps.is_success() && start.elapsed() >= BRIEF);
+
+        let start = Instant::now();
+        let expires = calls(BRIEF).outcome_inline(|token| token.sleep(LONG));
+        check(34, matches!(expires, Outcome::TimedOut(_)));
+        check(35, start.elapsed() >= BRIEF);
+
+        let token = CancelToken::new();
+        let start = Instant::now();
+        check(36, token.wait_timeout(BRIEF).is_none());
+        check(37, start.elapsed() >= BRIEF);
+        let cancels = token.clone();
+        let canceller = thread::spawn(move || {
+            thread::sleep(BRIEF);
+            cancels.cancel();
+        });
+        check(38, token.wait_timeout(LONG) == Some(Cause::Cancelled));
+        canceller.join().expect("a canceller");
+
+        let start = Instant::now();
+        let polled =
+            block_on(calls(BRIEF).outcome_async(|_| pending::<Result<u32, TimeoutError>>()));
+        check(39, matches!(polled, Outcome::TimedOut(_)));
+        check(40, start.elapsed() >= BRIEF);
+
+        let (leave, may_leave) = mpsc::channel::<()>();
+        let left = calls(BRIEF).outcome(move |_| {
+            let _ = may_leave.recv();
+            Ok::<_, TimeoutError>(7)
+        });
+        let start = Instant::now();
+        let still_there = workers::drain(BRIEF);
+        let took = start.elapsed();
+        if matches!(left, Outcome::TimedOut(_)) {
+            check(41, still_there == 1 && took >= BRIEF);
+        }
+        drop(leave);
+        check(42, workers::drain(LONG) == 0);
+    }
+
+    /// Polls on this thread, which waits for word meanwhile.
+    fn block_on<O>(call: impl Future<Output = O>) -> O {
+        let (sender, woken) = mpsc::sync_channel(1);
+        let waker = Waker::from(Arc::new(Tells(sender)));
+        let mut call = pin!(call);
+        loop {
+            match call.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => woken.recv().expect("a wake-up"),
+            }
+        }
+    }
+
+    /// Goes on until so many signals have been seen.
+    pub(super) fn run(signals: usize) {
+        let flag = Arc::<AtomicBool>::default();
+        signal_hook::flag::register(SIGUSR1, Arc::clone(&flag)).expect("a handler");
+        let count = Arc::<AtomicUsize>::default();
+        let counts = Arc::clone(&count);
+        thread::spawn(move || {
+            loop {
+                let news = flag.swap(false, Ordering::SeqCst);
+                counts.fetch_add(usize::from(news), Ordering::SeqCst);
+                thread::yield_now();
+            }
+        });
+        say_ready();
+        while count.load(Ordering::SeqCst) < signals {
+            round();
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod showered {
+    pub(super) fn run(_: usize) {}
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(how), Some(what)) = (arguments.next(), arguments.next()) else {
+        return ExitCode::from(64);
+    };
+    match (how.as_str(), what.as_str()) {
+        ("stopped", "answered") => answered_before_the_stop(),
+        ("stopped", case) => stopped(case),
+        ("showered", signals) => showered::run(signals.parse().expect("a number")),
+        _ => return ExitCode::from(64),
+    }
+    ExitCode::SUCCESS
+}

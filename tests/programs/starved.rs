@@ -1,0 +1,157 @@
+//! A program that is refused every thread: `RUST_MIN_STACK=9000000000000000000 starved`. Exits with the number of what went wrong.
+
+use std::future::{Future, pending};
+use std::pin::{Pin, pin};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
+use tokio::runtime::Builder;
+
+const SHORT: Duration = Duration::from_millis(50);
+/// What waits for the end of this does not end.
+const LONG: Duration = Duration::from_secs(600);
+
+fn calls(limit: Duration) -> Timeout {
+    Timeout::new("starved", limit).expect("a limit")
+}
+
+fn block_on<O>(future: impl Future<Output = O>) -> O {
+    let runtime = Builder::new_current_thread().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+type Ending = Outcome<u32, TimeoutError>;
+
+fn is_refused(ending: &Ending) -> bool {
+    matches!(ending, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
+}
+
+fn needs_a_worker() -> bool {
+    let sync = calls(LONG).outcome(|_| Ok(7));
+    let polled = block_on(calls(LONG).outcome_async_on_worker(|_| async { Ok(7) }));
+    is_refused(&sync) && is_refused(&polled)
+}
+
+fn answers() -> bool {
+    let inline = calls(LONG).outcome_inline(|_| Ok::<_, TimeoutError>(7));
+    let yields = |_| async {
+        tokio::task::yield_now().await;
+        Ok::<_, TimeoutError>(7)
+    };
+    let polled = block_on(calls(LONG).outcome_async(yields));
+    let task = block_on(calls(LONG).outcome_task(yields));
+    inline.is_success() && polled.is_success() && task.is_success()
+}
+
+fn times_out(ending: impl FnOnce() -> Ending) -> bool {
+    let start = Instant::now();
+    let ending = ending();
+    matches!(ending, Outcome::TimedOut(_)) && start.elapsed() >= SHORT
+}
+
+fn sync_inline() -> Ending {
+    calls(SHORT).outcome_inline(|token| token.sleep(LONG).map(|()| 7))
+}
+
+fn sync_inline_below() -> Ending {
+    calls(SHORT).outcome_inline(|token| token.child().sleep(LONG).map(|()| 7))
+}
+
+fn polled() -> Ending {
+    block_on(calls(SHORT).outcome_async(|_| pending::<Result<u32, TimeoutError>>()))
+}
+
+fn task() -> Ending {
+    block_on(calls(SHORT).outcome_task(|_| pending::<Result<u32, TimeoutError>>()))
+}
+
+/// A call below another one, whose token it waits for.
+fn nested() -> Ending {
+    calls(SHORT).outcome_inline(|_| {
+        let inner = block_on(calls(LONG).outcome_async(|token| async move {
+            token.child().cancelled().await;
+            token.check().map(|()| 7)
+        }));
+        inner.into_result()
+    })
+}
+
+/// The token of a context whose deadline is the only thing that can end it.
+fn context() -> CancelToken {
+    let soon = Deadline::after(SHORT);
+    let context = CallContext::detached().with_deadline(soon);
+    context.run(CancelToken::current)
+}
+
+/// Counts the polls of a future.
+struct Polls<'a, F>(Pin<&'a mut F>, &'a AtomicUsize);
+
+impl<F: Future> Future for Polls<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.as_mut().poll(context)
+    }
+}
+
+fn waits_for_a_context() -> bool {
+    let start = Instant::now();
+    let (own, parent) = (context(), context());
+    let below = parent.child().child();
+    block_on(own.cancelled());
+    block_on(below.cancelled());
+    let waited = context().child().wait_timeout(LONG);
+    waited == Some(Cause::DeadlineExceeded)
+        && below.cause() == Some(Cause::DeadlineExceeded)
+        && start.elapsed() >= SHORT
+}
+
+/// A callback runs by the time that somebody has looked at its token.
+fn calls_back() -> bool {
+    let called = Arc::new(AtomicBool::new(false));
+    let calls = Arc::clone(&called);
+    let token = context();
+    let _registration = token.on_cancel(move || calls.store(true, Ordering::SeqCst));
+    while !token.is_cancelled() {
+        std::hint::spin_loop();
+    }
+    called.load(Ordering::SeqCst)
+}
+
+/// Whoever is cancelled in the usual way need not look all the time.
+fn is_woken() -> bool {
+    let (token, polls) = (CancelToken::new(), AtomicUsize::new(0));
+    let mut waits = pin!(token.cancelled());
+    block_on(async {
+        let waits = Polls(waits.as_mut(), &polls);
+        let cancels = async {
+            tokio::task::yield_now().await;
+            token.cancel();
+        };
+        tokio::join!(waits, cancels);
+    });
+    polls.load(Ordering::Relaxed) <= 3
+}
+
+fn main() -> ExitCode {
+    let checks = [
+        needs_a_worker(),
+        answers(),
+        times_out(sync_inline),
+        times_out(sync_inline_below),
+        times_out(polled),
+        times_out(task),
+        times_out(nested),
+        waits_for_a_context(),
+        calls_back(),
+        is_woken(),
+        needs_a_worker(),
+    ];
+    let wrong = checks.iter().position(|is_right| !is_right);
+    ExitCode::from(wrong.map_or(0, |place| u8::try_from(place + 1).expect("a small number")))
+}

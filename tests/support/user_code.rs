@@ -1,0 +1,79 @@
+//! User code that panics, or calls all that there is to be called.
+
+#![allow(dead_code, unreachable_pub)] // Each test file uses its part.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_listener, workers};
+
+use super::panics;
+use super::support::{EVERY_WAY, Way, limit, until_fired};
+
+/// What user code does where it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Nothing,
+    Panics,
+    ReEnters,
+}
+
+pub const WANTED: &str = "wanted: user code";
+
+impl Act {
+    pub fn act(self) {
+        match self {
+            Self::Nothing => {}
+            Self::Panics if thread::panicking() => {}
+            Self::Panics => panic!("{WANTED}"),
+            Self::ReEnters => CallContext::detached().run(re_enter),
+        }
+    }
+}
+
+/// A call like any other gets its answer.
+#[track_caller]
+pub fn works(way: Way) {
+    let outcome = way.run(&limit("acts::works", 60_000), |_| Ok::<_, TimeoutError>(7));
+    assert!(
+        matches!(outcome, Outcome::Success(7)),
+        "{way:?}: {outcome:?}"
+    );
+}
+
+/// All that there is to be called.
+pub fn re_enter() {
+    for way in EVERY_WAY {
+        works(way);
+    }
+    let expires = limit("acts::expires", 20).outcome_inline(|token| until_fired(&token));
+    assert!(matches!(expires, Outcome::TimedOut(_)), "{expires:?}");
+    drop(add_listener(|_| ()));
+    let (token, called) = (CancelToken::new(), Arc::<AtomicBool>::default());
+    let calls = Arc::clone(&called);
+    let _registration = token
+        .child()
+        .on_cancel(move || calls.store(true, Ordering::SeqCst));
+    let kept = token.child();
+    let flag = Arc::clone(&called);
+    let registration = kept.on_cancel(move || flag.store(true, Ordering::SeqCst));
+    token.cancel();
+    assert!(called.load(Ordering::SeqCst) && !registration.unregister());
+    let _ = (workers::stats(), workers::abandoned());
+}
+
+/// Runs `call`; `None` if user code has panicked.
+#[track_caller]
+pub fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
+    panics::record_panics();
+    let payload = match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(value) => return Some(value),
+        Err(payload) => payload,
+    };
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(payload.downcast_ref::<&str>().copied());
+    assert_eq!(text, Some(WANTED));
+    None
+}
