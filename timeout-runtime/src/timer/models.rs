@@ -16,7 +16,7 @@ use loom::thread::spawn;
 #[cfg(timeout_shuttle)]
 use shuttle::thread::spawn;
 
-/// With the deputy there are four threads, and it is one less.
+/// With the deputy, or with three alarms, it is one less.
 const PREEMPTIONS: usize = 3;
 
 const MS: Duration = Duration::from_millis(1);
@@ -171,14 +171,19 @@ fn a_disarmed_alarm_never_rings() {
 }
 
 #[test]
-fn a_rearmed_alarm_rings_for_the_one_or_for_the_other() {
-    world::check(PREEMPTIONS, || {
+fn an_alarm_is_rearmed_or_rings_and_another_in_its_place_stays() {
+    world::check(PREEMPTIONS - 1, || {
         let (one, two) = (Bell::new(after(5)), Bell::new(after(5)));
+        let next = Bell::new(after(10));
         let key = one.arm();
         let time = spawn(|| world::advance(5 * MS));
+        // Where the first one has rung, in its slot.
+        next.arm();
         let is_rearmed = TIMER.rearm(key, Arc::clone(&two).into());
         time.join().unwrap();
         if is_rearmed { &two } else { &one }.wait();
+        world::advance(5 * MS);
+        next.wait();
         assert_eq!(one.rings() + two.rings(), 1);
         assert_eq!(is_rearmed, two.rings() == 1);
     });
@@ -213,6 +218,41 @@ fn the_deputy_takes_over_from_a_keeper_that_is_stuck() {
         world::advance(2 * STUCK);
         next.wait();
         assert_eq!((stuck.rings(), next.rings()), (1, 1));
+    });
+}
+
+#[test]
+fn an_alarm_that_is_set_while_the_keeper_is_stuck_rings() {
+    world::check(PREEMPTIONS - 1, || {
+        let stuck = Bell::with(after(1), true);
+        stuck.arm();
+        world::advance(MS);
+        stuck.wait();
+        let next = Bell::new(after(1));
+        next.arm();
+        world::advance(2 * STUCK);
+        next.wait();
+        assert_eq!((stuck.rings(), next.rings()), (1, 1));
+    });
+}
+
+#[test]
+fn a_deputy_that_goes_to_sleep_is_woken_when_an_alarm_rings_again() {
+    world::check(PREEMPTIONS - 1, || {
+        let first = Bell::new(after(1));
+        let stuck = Bell::with(after(20), true);
+        let next = Bell::new(after(21));
+        first.arm();
+        stuck.arm();
+        next.arm();
+        world::advance(MS);
+        first.wait();
+        // Nothing has rung since its last look.
+        world::advance(STUCK);
+        world::advance(STUCK);
+        stuck.wait();
+        world::advance(2 * STUCK);
+        next.wait();
     });
 }
 

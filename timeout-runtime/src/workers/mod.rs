@@ -30,6 +30,7 @@ pub(crate) enum Job {
     Callbacks(Vec<Callback>),
     /// It does what a model has it do.
     #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+    #[allow(clippy::type_complexity)] // It is there once.
     Modelled(Box<dyn FnOnce(&mut dyn FnMut()) + Send>),
 }
 

@@ -128,6 +128,7 @@ impl Builder {
         self
     }
 
+    #[allow(clippy::unused_self)] // As in `std`.
     pub(crate) fn spawn(self, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle> {
         let refusals = &WORLD.refusals;
         let refused = refusals.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
