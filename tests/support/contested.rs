@@ -54,6 +54,9 @@ pub struct Case {
     inherited: OnceLock<Deadline>,
     /// The call's own, once its operation has started.
     token: OnceLock<CancelToken>,
+    begun: OnceLock<Instant>,
+    /// At the least so long the call has lasted then.
+    lasted: OnceLock<Duration>,
     /// What the operation has ended with.
     ended: OnceLock<Answer>,
     /// Operations that are gone, and values.
@@ -68,11 +71,14 @@ type Given = Outcome<Counted, &'static str>;
 /// The operation.
 impl Case {
     fn begin(&self, token: &CancelToken) {
+        self.begun.get_or_init(Instant::now);
         assert!(self.token.set(token.clone()).is_ok(), "it starts once");
     }
 
     fn end(&self) -> Result<Counted, &'static str> {
         let answer = self.call.answer;
+        self.lasted
+            .get_or_init(|| self.begun.get().map_or(Duration::ZERO, Instant::elapsed));
         assert!(self.ended.set(answer).is_ok(), "it ends once");
         match answer {
             Answer::Ok => Ok(Counted(Arc::clone(&self.gone[1]))),
@@ -133,6 +139,8 @@ impl Case {
             cancelled: AtomicBool::new(false),
             inherited: OnceLock::new(),
             token: OnceLock::new(),
+            begun: OnceLock::new(),
+            lasted: OnceLock::new(),
             ended: OnceLock::new(),
             gone: Default::default(),
             told: Mutex::default(),
@@ -305,7 +313,11 @@ impl Case {
             values.load(Ordering::SeqCst) == made
         });
         match self.status.get() {
-            Some(CallStatus::Ok) => assert_eq!(ended, Some(Answer::Ok)),
+            Some(CallStatus::Ok) => {
+                assert_eq!(ended, Some(Answer::Ok));
+                let most = self.call.limit + self.call.grace;
+                assert!(self.lasted.get().is_some_and(|lasted| *lasted <= most));
+            }
             Some(CallStatus::Failed) => assert!(ended.is_some_and(|ended| ended != Answer::Ok)),
             Some(CallStatus::NotStarted) => assert!(self.token.get().is_none()),
             _ => {}

@@ -1,0 +1,58 @@
+//! Calls that nobody listens to, of operations that do not ask for their token: little is done for them, and they end like any other.
+
+#[macro_use]
+#[path = "support/annotated.rs"]
+mod annotated;
+mod support;
+
+use std::thread;
+use std::time::Duration;
+
+use support::{EVERY_WAY, SHORT};
+use timeout_runtime::TimeoutError;
+
+const LIMIT: Duration = Duration::from_millis(SHORT);
+const LONG: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+enum Fault {
+    Own,
+    Ended(TimeoutError),
+}
+
+impl From<TimeoutError> for Fault {
+    fn from(error: TimeoutError) -> Self {
+        Self::Ended(error)
+    }
+}
+
+annotated! {
+    mod bare, [name = "unheard_calls::bare", limit = limit], (limit: Duration, lasts: Duration, answers: bool) -> Result<u32, Fault> {
+        thread::sleep(lasts);
+        if answers { Ok(7) } else { Err(Fault::Own) }
+    }
+}
+
+/// Guards against an answer that is passed on as it is, because nobody seems to mind, although it is late.
+#[test]
+fn what_comes_after_the_limit_does_not_count() {
+    for way in EVERY_WAY {
+        for answers in [true, false] {
+            let late = bare::call(way, LIMIT, LIMIT + Duration::from_millis(1), answers);
+            assert!(
+                matches!(&late, Err(Fault::Ended(error)) if error.is_timed_out()),
+                "{way:?}: {late:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_comes_before_it_does() {
+    for way in EVERY_WAY {
+        let in_time = bare::call(way, LONG, Duration::ZERO, true);
+        assert!(matches!(in_time, Ok(7)), "{way:?}: {in_time:?}");
+        let failed = bare::call(way, LONG, Duration::ZERO, false);
+        assert!(matches!(failed, Err(Fault::Own)), "{way:?}: {failed:?}");
+    }
+}
