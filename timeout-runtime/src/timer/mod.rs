@@ -257,6 +257,15 @@ fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
     })
 }
 
+/// Has the threads look at the clock.
+#[cfg(test)]
+pub(crate) fn look_again() {
+    let state = lock(&TIMER.state);
+    for thread in state.keeper.iter().chain(&state.deputy) {
+        thread.handle.unpark();
+    }
+}
+
 /// How many alarms are set, and how many entries the queue holds for them.
 #[cfg(test)]
 pub(crate) fn pending() -> (usize, usize) {
