@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
         check_parts(&params, &typed, errors);
         let expressions = typed.into_iter().collect();
         check_bounded(&args, errors);
-        let is_clear = is_place_clear(&args, shape);
+        let is_clear = is_place_clear(&args);
         let run = run(&args.run, &args.cancel, args.grace, shape, errors);
         if let Some(run) = run.as_ref().filter(|run| run.moves_away() && is_clear) {
             check_unsafe(sig, errors);
@@ -192,12 +192,11 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
 }
 
 /// Whether the operation runs where the attribute seems to say. What was not understood may have been meant to say something else.
-fn is_place_clear(args: &Args, shape: Shape<'_>) -> bool {
-    match (&args.run, shape) {
-        (Slot::Given(_), _) => true,
-        (Slot::Refused, _) => false,
-        (Slot::Absent, Shape::Async(_)) => !args.garbled && !args.cancel.is_refused(),
-        (Slot::Absent, Shape::Sync(_) | Shape::Future(_)) => !args.garbled,
+fn is_place_clear(args: &Args) -> bool {
+    match &args.run {
+        Slot::Given(_) => true,
+        Slot::Refused => false,
+        Slot::Absent => !args.garbled,
     }
 }
 

@@ -11,17 +11,18 @@ fn what_was_not_understood_has_no_consequences() {
         ("5, run(inline)", WORDS),
         ("ms = 5, rum = \"inline\"", "unknown option `rum`"),
         ("ms = 5, run = \"inlin\"", "unknown value `inlin`"),
+        (
+            "ms = 5, cancel = false, rum = \"worker\"",
+            "unknown option `rum`",
+        ),
     ] {
-        let source =
-            format!("#[timeout({args})] unsafe fn f(&self, x: &str) -> Option<u8> {{ None }}");
-        let found = errors(expand(&source));
-        assert!(found[0].starts_with(mistake), "{found:?}");
-        assert!(
-            !found
-                .iter()
-                .any(|text| text.contains("inline;") || text.contains("cannot borrow")),
-            "{found:?}"
-        );
+        for function in ["unsafe fn", "async fn"] {
+            let source =
+                format!("#[timeout({args})] {function} f(&self, x: &str) -> Option<u8> {{ None }}");
+            let found = errors(expand(&source));
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].starts_with(mistake), "{found:?}");
+        }
     }
 }
 
