@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{SOON, limit};
-use timeout_runtime::{Deadline, Outcome, TimeoutError};
+use timeout_runtime::{CallContext, Deadline, Outcome, TimeoutError};
 
 const LIMIT: u64 = 1000;
 
@@ -66,4 +66,26 @@ fn a_sync_call_goes_by_the_system_s_clock() {
         });
     });
     assert_eq!(ended.recv_timeout(SOON), Ok(true));
+}
+
+#[test]
+fn a_deadline_crosses_with_what_is_left_of_it() {
+    in_paused_time(async || {
+        let minute = Duration::from_secs(60);
+        // So far from the system's clock that an instant of the one means nothing on the other.
+        tokio::time::advance(60 * minute).await;
+        let deadline = Deadline::after(minute);
+        let context = CallContext::current().with_deadline(deadline);
+        let calls = limit("paused_time::crossing", 3_600_000);
+        let left = || calls.outcome_inline(|token| Ok::<_, TimeoutError>(token.remaining()));
+        let outcome = context.run(left);
+        assert!(
+            matches!(outcome, Outcome::Success(Some(left)) if left <= minute && left > minute / 2),
+            "{outcome:?}"
+        );
+        tokio::time::advance(minute).await;
+        let outcome = context.run(left);
+        assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
+        assert_eq!(Deadline::never().min(deadline), deadline);
+    });
 }
