@@ -2,7 +2,10 @@
 
 mod support;
 
+use std::future::{pending, poll_fn};
+use std::pin::pin;
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -87,5 +90,26 @@ fn a_deadline_crosses_with_what_is_left_of_it() {
         let outcome = context.run(left);
         assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
         assert_eq!(Deadline::never().min(deadline), deadline);
+    });
+}
+
+#[test]
+fn a_token_reads_paused_time_by_itself() {
+    in_paused_time(async || {
+        let calls = limit("paused_time::unpolled", LIMIT);
+        let (sender, tokens) = mpsc::channel();
+        let mut call = pin!(calls.outcome_async(async move |token| {
+            sender.send(token).unwrap();
+            pending::<Result<(), TimeoutError>>().await
+        }));
+        poll_fn(|context| {
+            assert!(call.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        let token = tokens.recv().unwrap();
+        assert!(!token.is_cancelled());
+        tokio::time::advance(Duration::from_millis(LIMIT)).await;
+        assert!(token.is_cancelled(), "nobody has polled the call again");
     });
 }

@@ -72,10 +72,11 @@ impl Clock {
         if self.is_virtual() { self } else { Self::Real }
     }
 
-    /// The reading, where this clock can be read: a virtual one only inside its runtime.
+    /// Tokio's reading, where it has one that counts: virtual time can be read only inside its runtime.
     #[cfg(feature = "tokio")]
-    pub(crate) fn read(self) -> Option<Tick> {
-        (self == Self::Real || tokio::runtime::Handle::try_current().is_ok()).then(|| self.now())
+    pub(crate) fn virtual_now() -> Option<Tick> {
+        let inside = tokio::runtime::Handle::try_current().is_ok();
+        inside.then(|| Self::Tokio.now())
     }
 
     /// The clock for a deadline made here: the executor's where that is virtual.
