@@ -10,7 +10,8 @@ use super::Case;
 /// Spans that say which token is which, also of tokens that were copied.
 pub(super) struct Places {
     free: Vec<Span>,
-    given: HashSet<String>,
+    begins: HashSet<String>,
+    ends: HashSet<String>,
 }
 
 impl Places {
@@ -19,15 +20,17 @@ impl Places {
         let text: TokenStream = "x ".repeat(count).parse().expect("identifiers");
         Self {
             free: text.into_iter().map(|token| token.span()).collect(),
-            given: HashSet::new(),
+            begins: HashSet::new(),
+            ends: HashSet::new(),
         }
     }
 
-    /// Whether `mistake` is at tokens that were given.
+    /// Whether `mistake` is at tokens that were given, from the beginning of one to the end of one.
     pub(super) fn hold(&self, mistake: &Mistake) -> bool {
-        [&mistake.from, &mistake.to]
-            .iter()
-            .all(|place| self.given.contains(*place))
+        [&mistake.from, &mistake.to].into_iter().all(|place| {
+            let (begin, end) = split(place);
+            self.begins.contains(begin) && self.ends.contains(end)
+        })
     }
 
     pub(super) fn tell_apart(&mut self, tokens: &TokenStream) -> TokenStream {
@@ -40,12 +43,20 @@ impl Places {
                 token => token,
             };
             let span = self.free.pop().expect("there is one for each token");
-            self.given.insert(format!("{span:?}"));
+            let place = format!("{span:?}");
+            let (begin, end) = split(&place);
+            self.begins.insert(begin.to_owned());
+            self.ends.insert(end.to_owned());
             token.set_span(span);
             token
         };
         tokens.clone().into_iter().map(place).collect()
     }
+}
+
+/// The beginning and the end in `bytes(7..9)`.
+fn split(place: &str) -> (&str, &str) {
+    place.split_once("..").expect("a span prints as a range")
 }
 
 fn count(tokens: &TokenStream) -> usize {
