@@ -141,3 +141,21 @@ fn a_group_that_holds_no_body_is_pointed_at() {
     let last = expansion.into_iter().last().expect("an error");
     assert_eq!(format!("{:?}", last.span()), format!("{:?}", token.span()));
 }
+
+// What was left over behind the value in such a group was dropped without a word.
+#[test]
+fn a_group_holds_one_value() {
+    let more = hidden(quote!(50 unsafe));
+    for (args, mistakes) in [
+        (quote!(ms = #more), 1),
+        (quote!(ms = 5, grace = f(#more), name = 5), 2),
+    ] {
+        let item = quote!(
+            fn f() -> Option<u8> {
+                None
+            }
+        );
+        let found = errors(crate::expand(args.clone(), item));
+        assert_eq!(found.len(), mistakes, "{args}: {found:?}");
+    }
+}

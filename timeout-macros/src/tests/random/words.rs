@@ -123,8 +123,19 @@ pub(super) fn wrong(option: &str) -> &'static [&'static str] {
 }
 
 /// What may stand behind a word that is half typed.
-pub(super) const HALF: [&str; 11] = [
-    "", " =", " = 5 +", "(5)", ": 5", " == 5", " = x.", " = f(,)", " = =", " = try", " = x., 5",
+pub(super) const HALF: [&str; 12] = [
+    "",
+    " =",
+    " = 5 +",
+    "(5)",
+    ": 5",
+    " == 5",
+    " = x.",
+    " = f(,)",
+    " = =",
+    " = try",
+    " = x., 5",
+    " = [x; 1 2]",
 ];
 
 /// What may stand in place of an option.
