@@ -113,3 +113,22 @@ fn a_token_reads_paused_time_by_itself() {
         assert!(token.is_cancelled(), "nobody has polled the call again");
     });
 }
+
+#[test]
+fn an_hour_of_paused_time_passes_at_once() {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        in_paused_time(async || {
+            let calls = limit("paused_time::hour", 3_600_000).with_grace(Duration::from_secs(60));
+            let never = async |_| pending::<Result<(), TimeoutError>>().await;
+            let outcomes = [
+                calls.outcome_async(never).await,
+                calls.outcome_task(never).await,
+            ];
+            sender.send(outcomes).unwrap();
+        });
+    });
+    for outcome in ended.recv_timeout(SOON).unwrap() {
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+    }
+}
