@@ -326,3 +326,27 @@ fn a_deadline_reaches_every_kind_of_wait() {
         }
     }
 }
+
+#[test]
+fn tokens_and_what_waits_for_them_can_be_printed() {
+    let token = CancelToken::new();
+    let named = r#"CancelToken { name: "token", cause: None }"#;
+    assert_eq!(format!("{token:?}"), named);
+    assert_eq!(
+        format!("{:?}", token.cancelled()),
+        format!("Cancelled({named})")
+    );
+    assert_eq!(
+        format!("{:?}", token.clone().cancelled_owned()),
+        format!("CancelledOwned({named})")
+    );
+    assert_eq!(
+        format!("{:?}", token.on_cancel(|| ())),
+        "Registration { .. }"
+    );
+    token.cancel();
+    assert!(
+        format!("{token:?}").ends_with("cause: Some(Cancelled) }"),
+        "{token:?}"
+    );
+}

@@ -4,13 +4,14 @@
 mod crowd;
 mod support;
 
+use std::fmt::{self, Debug};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crowd::BRIEF;
 use support::{EVERY_WAY, SOON, Way, limit, record, until_fired};
-use timeout_runtime::{EventKind, Outcome, TimeoutError, timeout, workers};
+use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, timeout, workers};
 
 /// The names are the same in all tests here, so these run one at a time, after the late reports of the one before.
 fn alone() -> MutexGuard<'static, ()> {
@@ -61,6 +62,44 @@ fn any_name_works_and_is_told_unchanged() {
                 assert_eq!(thread, Some(worker.to_string()), "{name:?}, {way:?}");
             }
         }
+    }
+}
+
+// The text of an error or a panic went into the printed event as it was, with its line breaks.
+#[test]
+fn any_text_stays_on_one_line() {
+    let _alone = alone();
+    let text = "left: \"1\"\r\n right\u{2028}\u{1b}[31m";
+    let printed = r#"left: "1"\r\n right\u{2028}\u{1b}[31m"#;
+    for way in EVERY_WAY {
+        let recorder = record("any text");
+        let outcome = way.run(&limit("any text", 60_000), move |_| {
+            Err::<(), _>(Told(text))
+        });
+        assert!(matches!(outcome, Outcome::Failure(Told(_))), "{way:?}");
+        let events = recorder.events();
+        assert_eq!(
+            events[0].kind,
+            EventKind::Failed(Failure::Error(text.into()))
+        );
+        let event = events[0].to_string();
+        assert!(
+            event.contains(&format!(": {printed} (limit 60s)")),
+            "{event}"
+        );
+    }
+    assert_eq!(
+        Failure::Panic(text.into()).to_string(),
+        format!("panic: {printed}")
+    );
+}
+
+/// An error that tells its text as it is.
+struct Told(&'static str);
+
+impl Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
     }
 }
 

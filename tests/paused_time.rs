@@ -2,7 +2,10 @@
 
 mod support;
 
+use std::future::{pending, poll_fn};
+use std::pin::pin;
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -96,4 +99,66 @@ fn a_context_lets_what_ignores_its_deadline_wait() {
         });
     });
     assert_eq!(ended.recv_timeout(SOON), Ok(true));
+}
+
+#[test]
+fn a_deadline_crosses_with_what_is_left_of_it() {
+    in_paused_time(async || {
+        let minute = Duration::from_secs(60);
+        // So far from the system's clock that an instant of the one means nothing on the other.
+        tokio::time::advance(60 * minute).await;
+        let deadline = Deadline::after(minute);
+        let context = CallContext::current().with_deadline(deadline);
+        let calls = limit("paused_time::crossing", 3_600_000);
+        let left = || calls.outcome_inline(|token| Ok::<_, TimeoutError>(token.remaining()));
+        let outcome = context.run(left);
+        assert!(
+            matches!(outcome, Outcome::Success(Some(left)) if left <= minute && left > minute / 2),
+            "{outcome:?}"
+        );
+        tokio::time::advance(minute).await;
+        let outcome = context.run(left);
+        assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
+        assert_eq!(Deadline::never().min(deadline), deadline);
+    });
+}
+
+#[test]
+fn a_token_reads_paused_time_by_itself() {
+    in_paused_time(async || {
+        let calls = limit("paused_time::unpolled", LIMIT);
+        let (sender, tokens) = mpsc::channel();
+        let mut call = pin!(calls.outcome_async(async move |token| {
+            sender.send(token).unwrap();
+            pending::<Result<(), TimeoutError>>().await
+        }));
+        poll_fn(|context| {
+            assert!(call.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        let token = tokens.recv().unwrap();
+        assert!(!token.is_cancelled());
+        tokio::time::advance(Duration::from_millis(LIMIT)).await;
+        assert!(token.is_cancelled(), "nobody has polled the call again");
+    });
+}
+
+#[test]
+fn an_hour_of_paused_time_passes_at_once() {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        in_paused_time(async || {
+            let calls = limit("paused_time::hour", 3_600_000).with_grace(Duration::from_secs(60));
+            let never = async |_| pending::<Result<(), TimeoutError>>().await;
+            let outcomes = [
+                calls.outcome_async(never).await,
+                calls.outcome_task(never).await,
+            ];
+            sender.send(outcomes).unwrap();
+        });
+    });
+    for outcome in ended.recv_timeout(SOON).unwrap() {
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+    }
 }

@@ -307,7 +307,10 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
     // No value begins with the rest of `==` or `=>`.
     let missing =
         input.is_empty() || input.peek(Token![,]) || input.peek(Token![=]) || input.peek(Token![>]);
-    input.parse::<Expr>().map_err(|error| {
+    let begin = input.fork();
+    let value = input.parse::<Expr>();
+    let value = value.and_then(|value| all_taken(&begin, input).map(|()| value));
+    value.map_err(|error| {
         skip_value(input);
         // A value that breaks off is reported at the attribute as a whole, which says nothing about where.
         let broken_off = format!("{:?}", error.span()) == format!("{:?}", Span::call_site());
@@ -317,6 +320,16 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
             error
         }
     })
+}
+
+/// Whether all that lies between `begin` and `end` was taken as an expression, also within its groups: what was left there is told at
+/// the end of all parsing only, and not with other mistakes.
+fn all_taken(begin: ParseStream<'_>, end: ParseStream<'_>) -> syn::Result<()> {
+    let mut tokens = TokenStream::new();
+    while !begin.is_empty() && begin.cursor() != end.cursor() {
+        tokens.extend([begin.parse::<TokenTree>()?]);
+    }
+    syn::parse2::<Expr>(tokens).map(drop)
 }
 
 /// Reads the word of an option, unless it is part of a value such as `config.limit` or `Duration::MAX`.

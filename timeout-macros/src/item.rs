@@ -92,7 +92,9 @@ impl Body {
             Delimiter::Brace => Ok(Self::of_braces(&group)),
             // A body that comes through a `macro_rules!` as `$body:block`.
             Delimiter::None => {
-                let mut body = Self::split(only(group.stream())?)?;
+                let inner = only(group.stream())
+                    .ok_or_else(|| syn::Error::new(group.span(), "expected a body"))?;
+                let mut body = Self::split(inner)?;
                 body.block = with_tokens(&group, body.block).into_token_stream();
                 Ok(body)
             }
@@ -148,17 +150,16 @@ fn with_tokens(group: &Group, tokens: TokenStream) -> Group {
 /// The tokens of an item that comes whole through a `macro_rules!` as `$item:item`, out of its invisible group.
 fn visible(tokens: TokenStream) -> TokenStream {
     match only(tokens.clone()) {
-        Ok(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {
             visible(group.stream())
         }
         _ => tokens,
     }
 }
 
-fn only(tokens: TokenStream) -> syn::Result<TokenTree> {
-    let found = tokens.clone().into_iter().collect::<Vec<_>>();
-    match <[TokenTree; 1]>::try_from(found) {
-        Ok([token]) => Ok(token),
-        Err(_) => Err(syn::Error::new_spanned(tokens, "expected a body")),
-    }
+/// The token, if there is one alone.
+fn only(tokens: TokenStream) -> Option<TokenTree> {
+    let mut tokens = tokens.into_iter();
+    let token = tokens.next()?;
+    tokens.next().is_none().then_some(token)
 }

@@ -137,8 +137,9 @@ impl<'a> Plan<'a> {
         check_parts(&params, &typed, errors);
         let expressions = typed.into_iter().collect();
         check_bounded(&args, errors);
+        let is_clear = is_place_clear(&args);
         let run = run(&args.run, &args.cancel, args.grace, shape, errors);
-        if let Some(run) = run.as_ref().filter(|run| run.moves_away()) {
+        if let Some(run) = run.as_ref().filter(|run| run.moves_away() && is_clear) {
             check_unsafe(sig, errors);
             check_borrows(&params, shape, run, errors);
         }
@@ -190,7 +191,16 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     }
 }
 
-/// Where the operation runs and how it ends; `None` after a mistake.
+/// Whether the operation runs where the attribute seems to say. What was not understood may have been meant to say something else.
+fn is_place_clear(args: &Args) -> bool {
+    match &args.run {
+        Slot::Given(_) => true,
+        Slot::Refused => false,
+        Slot::Absent => !args.garbled,
+    }
+}
+
+/// Where the operation runs and how it ends, as far as it is told; `None` where that does not go together.
 fn run(
     run: &Slot<Place>,
     cancel: &Slot<bool>,
@@ -205,7 +215,6 @@ fn run(
         (None, Shape::Async(_)) if !cancels => Place::Task,
         (None, Shape::Async(_) | Shape::Future(_)) => Place::Inline,
     };
-    let refused = run.is_refused() || cancel.is_refused();
     let grace = grace.take();
     if let (false, Some(grace)) = (cancels, &grace) {
         errors.add(
@@ -242,13 +251,7 @@ fn run(
             "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them",
         )),
     };
-    match run {
-        Ok(run) => (!refused).then_some(run),
-        Err((at, message)) => {
-            errors.add(at, message);
-            None
-        }
-    }
+    run.map_err(|(at, message)| errors.add(at, message)).ok()
 }
 
 /// A call that could take for ever needs no attribute.

@@ -64,8 +64,4 @@ impl<T> Slot<T> {
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
-
-    pub(crate) fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused)
-    }
 }

@@ -47,11 +47,11 @@ impl Search<'_> {
     }
 }
 
-/// Tells hygiene contexts apart: a compiler's span prints as `#0 bytes(7..9)`, the context in front. A span that
-/// prints otherwise is taken as a context of its own, which binds more often than needed and never too seldom.
+/// Tells hygiene contexts apart: a compiler's span prints as `#0 bytes(7..9)`, the context in front, and one outside of the compiler
+/// has none. A span that prints otherwise is taken as a context of its own, which binds more often than needed and never too seldom.
 fn context(span: Span) -> String {
     let printed = format!("{span:?}");
-    match printed.split_once(" bytes") {
+    match printed.split_once("bytes") {
         Some((context, _)) => context.to_owned(),
         None => printed,
     }

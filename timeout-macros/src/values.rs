@@ -240,7 +240,9 @@ pub(crate) fn path(expr: &Expr, key: &Key) -> syn::Result<Path> {
             ..
         }) => literal
             .parse_with(Path::parse_mod_style)
-            .map_err(|_| key.refuse(expr)),
+            .ok()
+            .filter(is_plain)
+            .ok_or_else(|| key.refuse(expr)),
         _ => Err(key.refuse(expr)),
     }
 }
@@ -248,5 +250,11 @@ pub(crate) fn path(expr: &Expr, key: &Key) -> syn::Result<Path> {
 fn is_plain(path: &Path) -> bool {
     path.segments
         .iter()
-        .all(|segment| segment.arguments.is_none())
+        .all(|segment| segment.arguments.is_none() && is_name(&segment.ident))
+}
+
+/// Whether `ident` can stand in a path: other keywords parse there as well.
+fn is_name(ident: &Ident) -> bool {
+    ["self", "super", "crate"].iter().any(|word| ident == word)
+        || syn::parse2::<Ident>(ident.to_token_stream()).is_ok()
 }

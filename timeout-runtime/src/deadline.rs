@@ -72,10 +72,11 @@ impl Clock {
         if self.is_virtual() { self } else { Self::Real }
     }
 
-    /// The reading, where this clock can be read: a virtual one only inside its runtime.
+    /// Tokio's reading, where it has one that counts: virtual time can be read only inside its runtime.
     #[cfg(feature = "tokio")]
-    pub(crate) fn read(self) -> Option<Tick> {
-        (self == Self::Real || tokio::runtime::Handle::try_current().is_ok()).then(|| self.now())
+    pub(crate) fn virtual_now() -> Option<Tick> {
+        let inside = tokio::runtime::Handle::try_current().is_ok();
+        inside.then(|| Self::Tokio.now())
     }
 
     /// The clock for a deadline made here: the executor's where that is virtual.
@@ -269,6 +270,46 @@ mod tests {
         let past = Deadline::at(Instant::now());
         assert!(past.has_passed());
         assert_eq!(past.remaining(), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_deadline_ahead_has_not_passed() {
+        let ahead = Deadline::after(Duration::from_secs(3_600));
+        assert!(!ahead.has_passed());
+        let left = ahead.remaining().expect("it comes");
+        assert!((1..=3_600).contains(&left.as_secs()), "{left:?}");
+    }
+
+    #[test]
+    fn a_deadline_tells_what_is_left() {
+        let past = Deadline::at(Instant::now());
+        assert_eq!(format!("{past:?}"), "Deadline(in 0ns)");
+        assert_eq!(format!("{:?}", Deadline::never()), "Deadline(never)");
+    }
+
+    #[test]
+    fn a_clock_has_come_to_what_is_not_ahead() {
+        let clock = Clock::Real;
+        assert!(clock.has_come_to(Tick::PAST));
+        assert!(clock.has_come_to(Tick::now()));
+        assert!(!clock.has_come_to(Tick::NEVER));
+        assert!(!clock.has_come_to(Tick::now().plus(Duration::from_secs(3_600))));
+        // Too near for a glance; on a slow machine it may have come meanwhile.
+        let near = |_| {
+            let near = Tick::now().plus(Duration::from_millis(90));
+            (clock.has_come_to(near), Tick::now() < near)
+        };
+        let seen = (0..100).map(near).find(|(_, is_ahead)| *is_ahead);
+        assert_eq!(seen, Some((false, true)));
+    }
+
+    #[test]
+    fn what_stays_on_its_clock_stays_as_it_is() {
+        for tick in [Tick::PAST, Tick::now(), Tick::NEVER] {
+            assert_eq!(Clock::Real.cross(Clock::Real, tick), tick);
+            assert_eq!(Clock::EXECUTOR.cross(Clock::EXECUTOR, tick), tick);
+        }
+        assert_eq!(Clock::Real.cross(Clock::EXECUTOR, Tick::NEVER), Tick::NEVER);
     }
 
     #[test]

@@ -254,7 +254,7 @@ impl Terms {
         match self.clock() {
             Clock::Real => Clock::Real.has_come_to(signal),
             #[cfg(feature = "tokio")]
-            clock @ Clock::Tokio => clock.read().is_some_and(|now| now >= signal),
+            Clock::Tokio => Clock::virtual_now().is_some_and(|now| now >= signal),
         }
     }
 

@@ -124,3 +124,38 @@ fn an_item_may_come_whole() {
     );
     assert_eq!(plain.to_string(), whole.to_string());
 }
+
+// The mistake was reported at the attribute, which says nothing about where.
+#[test]
+fn a_group_that_holds_no_body_is_pointed_at() {
+    let token: TokenTree = "here"
+        .parse::<TokenStream>()
+        .expect("a word")
+        .into_iter()
+        .next()
+        .expect("it is there");
+    let mut nothing = hidden(TokenStream::new());
+    nothing.set_span(token.span());
+    let expansion = crate::expand(quote!(ms = 5), quote!(fn f() -> Option<u8> #nothing));
+    assert_eq!(errors(expansion.clone()), ["expected a body"]);
+    let last = expansion.into_iter().last().expect("an error");
+    assert_eq!(format!("{:?}", last.span()), format!("{:?}", token.span()));
+}
+
+// What was left over behind the value in such a group was dropped without a word.
+#[test]
+fn a_group_holds_one_value() {
+    let more = hidden(quote!(50 unsafe));
+    for (args, mistakes) in [
+        (quote!(ms = #more), 1),
+        (quote!(ms = 5, grace = f(#more), name = 5), 2),
+    ] {
+        let item = quote!(
+            fn f() -> Option<u8> {
+                None
+            }
+        );
+        let found = errors(crate::expand(args.clone(), item));
+        assert_eq!(found.len(), mistakes, "{args}: {found:?}");
+    }
+}

@@ -4,6 +4,8 @@ mod broken_input;
 mod expansion;
 mod groups;
 mod mistakes;
+mod random;
+mod together;
 
 use proc_macro2::{TokenStream, TokenTree};
 

@@ -4,7 +4,7 @@ pub(crate) mod clock;
 pub(crate) mod listener;
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -80,10 +80,24 @@ impl Failure<'_> {
 impl fmt::Display for Failure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Error(text) => f.write_str(text),
-            Self::Panic(text) => write!(f, "panic: {text}"),
+            Self::Error(text) => write!(f, "{}", OneLine(text)),
+            Self::Panic(text) => write!(f, "panic: {}", OneLine(text)),
             Self::Unfinished => f.write_str("destroyed unfinished"),
         }
+    }
+}
+
+/// Text that others wrote, such as the message of an `assert_eq!`: its line breaks and other control characters are escaped, so that it
+/// can neither look like a further event nor speak to a terminal.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| match c {
+            '\u{2028}' | '\u{2029}' => write!(f, "{}", c.escape_unicode()),
+            c if c.is_control() => write!(f, "{}", c.escape_default()),
+            c => f.write_char(c),
+        })
     }
 }
 

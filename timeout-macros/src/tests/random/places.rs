@@ -1,0 +1,94 @@
+//! Where mistakes are reported.
+
+use std::collections::HashSet;
+
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use syn::LitStr;
+
+use super::Case;
+
+/// Spans that say which token is which, also of tokens that were copied.
+pub(super) struct Places {
+    free: Vec<Span>,
+    begins: HashSet<String>,
+    ends: HashSet<String>,
+}
+
+impl Places {
+    pub(super) fn new(case: &Case) -> Self {
+        let count = count(&case.args) + count(&case.item) + 1;
+        let text: TokenStream = "x ".repeat(count).parse().expect("identifiers");
+        Self {
+            free: text.into_iter().map(|token| token.span()).collect(),
+            begins: HashSet::new(),
+            ends: HashSet::new(),
+        }
+    }
+
+    /// Whether `mistake` is at tokens that were given, from the beginning of one to the end of one.
+    pub(super) fn hold(&self, mistake: &Mistake) -> bool {
+        [&mistake.from, &mistake.to].into_iter().all(|place| {
+            let (begin, end) = split(place);
+            self.begins.contains(begin) && self.ends.contains(end)
+        })
+    }
+
+    pub(super) fn tell_apart(&mut self, tokens: &TokenStream) -> TokenStream {
+        let place = |token: TokenTree| {
+            let mut token = match token {
+                TokenTree::Group(group) => {
+                    let inner = self.tell_apart(&group.stream());
+                    TokenTree::Group(Group::new(group.delimiter(), inner))
+                }
+                token => token,
+            };
+            let span = self.free.pop().expect("there is one for each token");
+            let place = format!("{span:?}");
+            let (begin, end) = split(&place);
+            self.begins.insert(begin.to_owned());
+            self.ends.insert(end.to_owned());
+            token.set_span(span);
+            token
+        };
+        tokens.clone().into_iter().map(place).collect()
+    }
+}
+
+/// The beginning and the end in `bytes(7..9)`.
+fn split(place: &str) -> (&str, &str) {
+    place.split_once("..").expect("a span prints as a range")
+}
+
+fn count(tokens: &TokenStream) -> usize {
+    let count_tree = |token: TokenTree| match token {
+        TokenTree::Group(group) => 1 + count(&group.stream()),
+        _ => 1,
+    };
+    tokens.clone().into_iter().map(count_tree).sum()
+}
+
+pub(super) struct Mistake {
+    pub(super) text: String,
+    pub(super) from: String,
+    pub(super) to: String,
+}
+
+/// The item, and the `::core::compile_error! { … }`s behind it.
+pub(super) fn split_errors(expansion: TokenStream) -> (TokenStream, Vec<Mistake>) {
+    const LENGTH: usize = 8;
+    let mut tokens: Vec<TokenTree> = expansion.into_iter().collect();
+    let mut errors = Vec::new();
+    while let [.., TokenTree::Ident(name), _, TokenTree::Group(group)] = &tokens[..]
+        && name == "compile_error"
+        && let Ok(text) = syn::parse2::<LitStr>(group.stream())
+    {
+        errors.push(Mistake {
+            text: text.value(),
+            from: format!("{:?}", name.span()),
+            to: format!("{:?}", text.span()),
+        });
+        tokens.truncate(tokens.len() - LENGTH);
+    }
+    errors.reverse();
+    (tokens.into_iter().collect(), errors)
+}
