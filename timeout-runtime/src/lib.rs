@@ -10,6 +10,7 @@ mod context;
 mod deadline;
 mod error;
 mod event;
+mod forked;
 mod frame;
 mod outcome;
 mod parking;

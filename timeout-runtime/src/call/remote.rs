@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use crate::alarm::CallerAlarm;
 use crate::error::TimeoutError;
 use crate::tick::Tick;
-use crate::workers::{self, Place, forked};
-use crate::{parking, unwind};
+use crate::workers::{self, Place};
+use crate::{forked, parking, unwind};
 
 use super::record::Apart;
 use super::rim::Finish;

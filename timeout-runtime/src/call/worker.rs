@@ -7,10 +7,10 @@ use std::sync::Mutex;
 
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
-use crate::parking;
 use crate::returns::Ending;
 use crate::token::CancelToken;
-use crate::workers::{self, Job, forked};
+use crate::workers::{self, Job};
+use crate::{forked, parking};
 
 use super::TokenParam;
 use super::ask::Ask;

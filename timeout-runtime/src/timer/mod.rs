@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use slab::Slab;
 
-use crate::parking;
 use crate::sync::{AtomicU32, Mutex, Ordering, lock, one_per_process, thread};
 use crate::tick::Tick;
 use crate::token::node::NodeWeak;
 use crate::unwind;
+use crate::{forked, parking};
 
 pub(crate) use queue::Key;
 use queue::{Entry, Queue};
@@ -103,7 +103,7 @@ pub(crate) fn rung() -> u32 {
     TIMER.rung.load(Ordering::Acquire)
 }
 
-/// Sets an alarm for `at`. `None` if the thread cannot be started: the caller then looks at its clock itself.
+/// Sets an alarm for `at`. `None` if the thread cannot be started, or not be relied on: the caller then looks at its clock itself.
 pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
     TIMER.arm(at, alarm)
 }
@@ -125,6 +125,9 @@ impl Timer {
     fn arm(&'static self, at: Tick, alarm: Alarm) -> Option<Key> {
         let mut state = lock(&self.state);
         if state.keeper.is_none() {
+            if forked::is_child() {
+                return None;
+            }
             state.keeper = Some(start("timeout-timer", || self.keep())?);
         }
         state.serial = state.serial.wrapping_add(1);
@@ -247,6 +250,7 @@ impl Timer {
 }
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
+    forked::settle();
     let thread = thread::Builder::new().name(name.into());
     // An impossible stack size in the environment may make the standard library panic rather than fail.
     let spawned = unwind::catch(|| thread.spawn(run)).map_err(unwind::dispose);

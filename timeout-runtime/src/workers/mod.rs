@@ -4,7 +4,6 @@
 //! idle for a while.
 
 pub(crate) mod abandoned;
-pub(crate) mod forked;
 mod pool;
 mod settings;
 mod spin;

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use crate::event::WorkerName;
 use crate::sync::{Mutex, lock, one_per_process, thread};
-use crate::unwind;
+use crate::{forked, unwind};
 
 use super::worker::{Claimed, Handed, Worker};
-use super::{Job, abandoned, forked, settings};
+use super::{Job, abandoned, settings};
 
 pub(super) struct Pool {
     state: Mutex<State>,
