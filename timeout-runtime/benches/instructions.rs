@@ -22,7 +22,7 @@ struct Path {
 const PATHS: [Path; 7] = [
     Path {
         name: "token read",
-        noted: 15,
+        noted: 11,
         take: |times| {
             let token = CancelToken::new();
             (0..times).for_each(|_| _ = black_box(&token).is_cancelled());
@@ -30,12 +30,12 @@ const PATHS: [Path; 7] = [
     },
     Path {
         name: "token made and dropped",
-        noted: 353,
+        noted: 285,
         take: |times| (0..times).for_each(|_| drop(black_box(CancelToken::new()))),
     },
     Path {
         name: "child made and dropped",
-        noted: 938,
+        noted: 948,
         take: |times| {
             let token = CancelToken::new();
             (0..times).for_each(|_| drop(black_box(token.child())));
@@ -43,7 +43,7 @@ const PATHS: [Path; 7] = [
     },
     Path {
         name: "async call, ready",
-        noted: 367,
+        noted: 381,
         take: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -54,7 +54,7 @@ const PATHS: [Path; 7] = [
     },
     Path {
         name: "async call, pending once",
-        noted: 991,
+        noted: 975,
         take: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -65,7 +65,7 @@ const PATHS: [Path; 7] = [
     },
     Path {
         name: "async call, one more poll",
-        noted: 100,
+        noted: 84,
         take: |times| {
             block_on(async move {
                 _ = black_box(pending(times).await);
@@ -74,7 +74,7 @@ const PATHS: [Path; 7] = [
     },
     Path {
         name: "sync call, inline",
-        noted: 440,
+        noted: 460,
         take: |times| (0..times).for_each(|x| _ = black_box(inline(x))),
     },
 ];

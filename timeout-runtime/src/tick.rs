@@ -77,6 +77,15 @@ impl Tick {
         self.0.saturating_sub(BEHIND) > Self::glance().0
     }
 
+    /// For an atomic place.
+    pub(crate) const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) const fn of_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
     pub(crate) const fn is_never(self) -> bool {
         self.0 == u64::MAX
     }

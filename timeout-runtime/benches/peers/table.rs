@@ -69,7 +69,7 @@ fn line(row: &Row, finding: &Finding, met: bool) -> String {
 
 fn aim(target: Target) -> String {
     match target {
-        Target::AtMost(most) => format!("≤ {most}"),
+        Target::AtMost(most) | Target::PerCall(most) => format!("≤ {most}"),
         Target::AtLeast(least) => format!("≥ {least}"),
         Target::None => String::new(),
     }

@@ -1,21 +1,40 @@
 //! [`Spin`]: waiting for a moment before parking, where that has been worth it.
 //!
 //! To wake a parked thread on an idle core takes longer than many an operation, so both sides of a call look for each other for a little longer
-//! than a wake-up would take, and then park. Who spins in vain keeps a core from others: a spin that failed is not tried again for 1, 3, 7 .. 63
+//! than a wake-up takes, which is measured whenever a worker is woken, and then park. Who spins in vain keeps a core from others: a spin that failed is not tried again for 1, 3, 7 .. 63
 //! times, and one that succeeds resets that. Nobody yields while spinning, on busy cores that gives a whole time slice away.
 
 use std::hint;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::tick::Tick;
+use crate::tick::{self, Tick};
 
 use super::settings;
 
-/// How long a spin lasts at the most: several times what it takes to wake a thread.
-const LONGEST: Duration = Duration::from_micros(20);
+/// What it takes to wake a worker, in nanoseconds: a mean of the last times. Before there are any it is a guess.
+static WAKE_UP: AtomicU64 = AtomicU64::new(10_000);
+
+/// Whatever was measured, a spin lasts no longer and no shorter: a machine may have been busy with something else.
+const LONGEST: Duration = Duration::from_micros(50);
+const SHORTEST: Duration = Duration::from_micros(5);
+
+/// A worker has woken up so long after it was told to.
+pub(super) fn woken_after(took: Duration) {
+    const WEIGHT: u64 = 8;
+
+    let took = tick::nanos(took.min(LONGEST));
+    let mean = WAKE_UP.load(Ordering::Relaxed);
+    WAKE_UP.store(mean - mean / WEIGHT + took / WEIGHT, Ordering::Relaxed);
+}
+
+/// How long a spin lasts at the most. The other side may have to be woken first, and then has something to do.
+fn longest() -> Duration {
+    let wake_up = Duration::from_nanos(WAKE_UP.load(Ordering::Relaxed));
+    (2 * wake_up).clamp(SHORTEST, LONGEST)
+}
 
 /// So many times the condition is looked at between two readings of the clock.
 const LOOKS: usize = 32;
@@ -90,7 +109,7 @@ fn spin(until: Tick, is_there: impl Fn() -> bool) -> bool {
             hint::spin_loop();
         }
         let now = Tick::now();
-        if now >= *last.get_or_insert_with(|| now.plus(LONGEST).min(until)) {
+        if now >= *last.get_or_insert_with(|| now.plus(longest()).min(until)) {
             return is_there();
         }
     }
@@ -101,4 +120,45 @@ fn has_cores() -> bool {
     static CORES: OnceLock<bool> = OnceLock::new();
 
     *CORES.get_or_init(|| thread::available_parallelism().is_ok_and(|cores| cores.get() > 1))
+}
+
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_not_to_spin_does_not_even_look() {
+        settings::Settings::new().spin(false).apply();
+        let came = Spin::new().until(Tick::NEVER, || unreachable!("it is turned off"));
+        settings::Settings::new().spin(true).apply();
+        assert!(!came);
+    }
+
+    #[test]
+    fn a_spin_lasts_for_two_wake_ups_within_bounds() {
+        let settle_on = |took| (0..1000).for_each(|_| woken_after(took));
+        settle_on(Duration::from_micros(12));
+        let two = longest();
+        assert!(two > Duration::from_micros(23) && two <= Duration::from_micros(24));
+        settle_on(Duration::from_secs(1));
+        assert_eq!(longest(), LONGEST);
+        settle_on(Duration::ZERO);
+        assert_eq!(longest(), SHORTEST);
+    }
+
+    #[test]
+    fn a_spin_in_vain_is_not_tried_again_at_once() {
+        let spin = Spin::new();
+        let mut tries = 0;
+        for _ in 0..64 {
+            let looks = std::cell::Cell::new(0);
+            spin.until(Tick::now(), || {
+                looks.set(looks.get() + 1);
+                false
+            });
+            tries += usize::from(looks.get() > 0);
+        }
+        // After 1, 3, 7, 15 and 31 pauses.
+        assert!(tries <= 6, "{tries}");
+    }
 }

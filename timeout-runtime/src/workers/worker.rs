@@ -19,6 +19,7 @@
 //!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
 
 use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use crate::deadline::Clock;
@@ -30,7 +31,7 @@ use crate::tick::Tick;
 use crate::unwind;
 
 use super::pool::Pool;
-use super::spin::Spin;
+use super::spin::{self, Spin};
 use super::{Job, settings};
 
 const IDLE: u8 = 0;
@@ -54,6 +55,8 @@ pub(super) struct Worker {
     /// For its own waits.
     spin: Spin,
     thread: OnceLock<Thread>,
+    /// When it was unparked last. Others want to know how long that takes.
+    unparked: AtomicU64,
 }
 
 /// Where a job changes hands.
@@ -84,6 +87,7 @@ impl Worker {
             name,
             spin: Spin::new(),
             thread: OnceLock::new(),
+            unparked: AtomicU64::new(Tick::NEVER.nanos()),
         }
     }
 
@@ -176,14 +180,20 @@ impl Worker {
             return self.wait_as_claimed();
         }
         let until = Tick::now().plus(settings::keep_alive());
+        let mut slept = false;
         while !self.has_job() {
             if !Clock::Real.has_come_to(until) {
                 parking::park_until(until);
+                slept = true;
             } else if park(PARKED, GONE) {
                 return pool.retire(self);
             } else {
                 return self.wait_as_claimed();
             }
+        }
+        if slept {
+            let unparked = Tick::of_nanos(self.unparked.load(Ordering::Relaxed));
+            spin::woken_after(Tick::now().since(unparked));
         }
         true
     }
@@ -234,6 +244,11 @@ impl Claimed {
     /// Hands it a job.
     pub(super) fn give(self, job: Job) -> Handed {
         let Self { worker, was_parked } = self;
+        if was_parked {
+            worker
+                .unparked
+                .store(Tick::now().nanos(), Ordering::Relaxed);
+        }
         let number = worker.take_on(job);
         if was_parked && let Some(thread) = worker.thread.get() {
             thread.unpark();
