@@ -85,7 +85,7 @@ fn a_call_in_a_process_that_is_stopped_for_longer_than_its_limit_ends_once() {
 /// Guards against a wait that takes an interruption for its end.
 #[test]
 fn no_call_ends_early_in_a_shower_of_signals() {
-    let child = start("showered", "10000");
+    let child = start("showered", "300");
     let mut shower = Command::new("sh")
         .args(["-c", "while kill -USR1 \"$0\"; do :; done"])
         .arg(child.id().to_string())

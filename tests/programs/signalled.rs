@@ -236,7 +236,7 @@ mod showered {
         }
     }
 
-    /// Goes on until so many signals have been seen.
+    /// Three rounds at least, until so many signals have been seen.
     pub(super) fn run(signals: usize) {
         let flag = Arc::<AtomicBool>::default();
         signal_hook::flag::register(SIGUSR1, Arc::clone(&flag)).expect("a handler");
@@ -250,8 +250,10 @@ mod showered {
             }
         });
         say_ready();
-        while count.load(Ordering::SeqCst) < signals {
+        let mut rounds = 0;
+        while rounds < 3 || count.load(Ordering::SeqCst) < signals {
             round();
+            rounds += 1;
         }
     }
 }

@@ -61,6 +61,19 @@ fn sync_inline_below() -> Ending {
     calls(SHORT).outcome_inline(|token| token.child().sleep(LONG).map(|()| 7))
 }
 
+/// It never waits, and looks at a token far below its own only.
+fn sync_inline_reads_below() -> Ending {
+    calls(SHORT).outcome_inline(|token| {
+        let (child, start) = (token.child(), Instant::now());
+        let below = child.child();
+        while start.elapsed() < LONG {
+            below.check()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(7)
+    })
+}
+
 fn polled() -> Ending {
     block_on(calls(SHORT).outcome_async(|_| pending::<Result<u32, TimeoutError>>()))
 }
@@ -144,6 +157,7 @@ fn main() -> ExitCode {
         answers(),
         times_out(sync_inline),
         times_out(sync_inline_below),
+        times_out(sync_inline_reads_below),
         times_out(polled),
         times_out(task),
         times_out(nested),

@@ -75,8 +75,7 @@ impl Clock {
     /// Tokio's reading, where it has one that counts: virtual time can be read only inside its runtime.
     #[cfg(feature = "tokio")]
     pub(crate) fn virtual_now() -> Option<Tick> {
-        let inside = tokio::runtime::Handle::try_current().is_ok();
-        inside.then(|| Self::Tokio.now())
+        Self::Tokio.is_virtual().then(|| Self::Tokio.now())
     }
 
     /// The clock for a deadline made here: the executor's where that is virtual.

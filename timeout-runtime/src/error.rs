@@ -281,7 +281,11 @@ impl InvalidLimit {
 
 impl fmt::Display for InvalidLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the limit of `{}` is zero; it must be longer", self.name)
+        write!(
+            f,
+            "the limit of `{}` is zero; it must be longer",
+            self.name.escape_debug()
+        )
     }
 }
 

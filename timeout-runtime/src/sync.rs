@@ -106,11 +106,16 @@ macro_rules! one_per_process {
 pub(crate) use {const_thread_local, one_per_process};
 
 use std::ops::DerefMut;
-use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
+use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, TryLockError};
 
 /// Takes a lock.
 pub(crate) fn lock<L: Lock>(mutex: &L) -> L::Guard<'_> {
     mutex.hold()
+}
+
+/// Takes a lock if nobody holds it.
+pub(crate) fn try_lock<L: Lock>(mutex: &L) -> Option<L::Guard<'_>> {
+    mutex.try_hold()
 }
 
 /// A mutex that is locked also after a panic: no user code runs under our locks, so what they guard is whole.
@@ -125,6 +130,9 @@ pub(crate) trait Lock {
     /// Takes the lock.
     fn hold(&self) -> Self::Guard<'_>;
 
+    /// Takes the lock if nobody holds it.
+    fn try_hold(&self) -> Option<Self::Guard<'_>>;
+
     /// What is guarded, where nobody else can hold the lock.
     fn inside(&mut self) -> &mut Self::Inside;
 }
@@ -138,6 +146,14 @@ impl<T> Lock for StdMutex<T> {
 
     fn hold(&self) -> Self::Guard<'_> {
         self.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_hold(&self) -> Option<Self::Guard<'_>> {
+        match self.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     fn inside(&mut self) -> &mut T {
@@ -161,6 +177,10 @@ impl<T> Lock for Mutex<T> {
 
     fn hold(&self) -> Self::Guard<'_> {
         self.lock().unwrap()
+    }
+
+    fn try_hold(&self) -> Option<Self::Guard<'_>> {
+        self.try_lock().ok()
     }
 
     fn inside(&mut self) -> &mut T {

@@ -7,11 +7,15 @@ use crate::sync;
 
 /// What ticks are counted from, on both clocks. It is in the middle of the range: there is time before it, too.
 static ANCHOR: LazyLock<(Instant, coarsetime::Instant)> = LazyLock::new(|| {
-    // The coarse clock is behind by more or less now than it will be then, so a glance is off by one interrupt at most, either way.
-    (
-        Instant::now(),
-        coarsetime::Instant::now_without_cache_update(),
-    )
+    loop {
+        let before = Instant::now();
+        let coarse = coarsetime::Instant::now_without_cache_update();
+        // A thread that was held up between the two would put every glance off by that. As it is, the coarse clock is behind by more or less now than it
+        // will be then, so a glance is off by one interrupt at most, either way.
+        if before.elapsed() < Duration::from_millis(1) {
+            return (before, coarse);
+        }
+    }
 });
 const MIDDLE: u64 = 1 << 62;
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::frame;
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock, one_per_process};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock, one_per_process, try_lock};
 use crate::unwind::{self, Kept};
+use crate::{forked, frame};
 
 use super::Event;
 
@@ -74,6 +74,15 @@ pub(super) fn fresh_id() -> u64 {
 }
 
 impl Listeners {
+    /// Who listens now. In a forked child nobody, if a thread of the parent has held the list at the fork.
+    fn listening(&self) -> Option<Arc<[Entry]>> {
+        match try_lock(&self.list) {
+            Some(list) => list.clone(),
+            None if forked::is_child() => None,
+            None => lock(&self.list).clone(),
+        }
+    }
+
     /// Replaces the list; the old one, and with it perhaps a listener, is dropped outside the lock.
     fn change(&self, edit: impl FnOnce(&mut Vec<Entry>)) {
         let mut list = lock(&self.list);
@@ -138,7 +147,7 @@ pub(crate) fn is_heard(own: Option<&Own>) -> bool {
 
 /// Tells `event` to the policy's own listener and to all registered ones.
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
-    let listeners = lock(&LISTENERS.list).clone();
+    let listeners = LISTENERS.listening();
     frame::outside(|| {
         if let Some(Own { id, listen }) = own
             && let Some(listen) = listen.get()

@@ -195,7 +195,12 @@ impl NodeRef {
             [one] => Parents::One(link(one)),
             many => Parents::Many(many.iter().map(link).collect()),
         };
-        lock(&self.links).parents = Some(Box::new(parents_links));
+        let mut links = lock(&self.links);
+        links.parents = Some(Box::new(parents_links));
+        if self.state.load(Ordering::Relaxed) == PLAIN && parents.iter().any(Self::is_unattended) {
+            self.state.store(CLOCKED, Ordering::Release);
+        }
+        drop(links);
         // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
             let callbacks = self.send(Signal::Earlier(self.hears(cause), reason));
@@ -235,6 +240,14 @@ impl Head {
     }
 
     fn fired_by_now(&self) -> Option<Cause> {
+        self.fired_by_itself().or_else(|| {
+            self.look_up();
+            self.cause()
+        })
+    }
+
+    /// As `fired`, without a look at those above.
+    fn fired_by_itself(&self) -> Option<Cause> {
         if self.cause().is_none() && self.terms.is_due() {
             self.expire();
         }

@@ -14,26 +14,37 @@ use crate::tick::{self, Tick};
 
 use super::settings;
 
-/// What it takes to wake a worker, in nanoseconds: a mean of the last times. Before there are any it is a guess.
-static WAKE_UP: AtomicU64 = AtomicU64::new(10_000);
+/// What it takes to wake a worker here.
+pub(super) static WAKE_UP: WakeUp = WakeUp::new();
 
 /// Whatever was measured, a spin lasts no longer and no shorter: a machine may have been busy with something else.
 const LONGEST: Duration = Duration::from_micros(50);
 const SHORTEST: Duration = Duration::from_micros(5);
 
-/// A worker has woken up so long after it was told to.
-pub(super) fn woken_after(took: Duration) {
-    const WEIGHT: u64 = 8;
+/// A mean of the last times, in nanoseconds. Before there are any it is a guess.
+pub(super) struct WakeUp(AtomicU64);
 
-    let took = tick::nanos(took.min(LONGEST));
-    let mean = WAKE_UP.load(Ordering::Relaxed);
-    WAKE_UP.store(mean - mean / WEIGHT + took / WEIGHT, Ordering::Relaxed);
-}
+impl WakeUp {
+    const fn new() -> Self {
+        Self(AtomicU64::new(10_000))
+    }
 
-/// How long a spin lasts at the most. The other side may have to be woken first, and then has something to do.
-fn longest() -> Duration {
-    let wake_up = Duration::from_nanos(WAKE_UP.load(Ordering::Relaxed));
-    (2 * wake_up).clamp(SHORTEST, LONGEST)
+    /// A worker has woken up so long after it was told to. What took too long has waited for a core, and says nothing.
+    pub(super) fn took(&self, took: Duration) {
+        const WEIGHT: u64 = 8;
+
+        if took < LONGEST {
+            let mean = self.0.load(Ordering::Relaxed);
+            let mean = mean - mean / WEIGHT + tick::nanos(took) / WEIGHT;
+            self.0.store(mean, Ordering::Relaxed);
+        }
+    }
+
+    /// How long a spin lasts at the most. The other side may have to be woken first, and then has something to do.
+    fn longest_spin(&self) -> Duration {
+        let wake_up = Duration::from_nanos(self.0.load(Ordering::Relaxed));
+        (2 * wake_up).clamp(SHORTEST, LONGEST)
+    }
 }
 
 /// So many times the condition is looked at between two readings of the clock.
@@ -109,7 +120,7 @@ fn spin(until: Tick, is_there: impl Fn() -> bool) -> bool {
             hint::spin_loop();
         }
         let now = Tick::now();
-        if now >= *last.get_or_insert_with(|| now.plus(longest()).min(until)) {
+        if now >= *last.get_or_insert_with(|| now.plus(WAKE_UP.longest_spin()).min(until)) {
             return is_there();
         }
     }
@@ -136,14 +147,17 @@ mod tests {
 
     #[test]
     fn a_spin_lasts_for_two_wake_ups_within_bounds() {
-        let settle_on = |took| (0..1000).for_each(|_| woken_after(took));
+        let wake_up = WakeUp::new();
+        let settle_on = |took| (0..1000).for_each(|_| wake_up.took(took));
         settle_on(Duration::from_micros(12));
-        let two = longest();
-        assert!(two > Duration::from_micros(23) && two <= Duration::from_micros(24));
+        let two = wake_up.longest_spin();
+        assert!(two > Duration::from_micros(23) && two < Duration::from_micros(25));
         settle_on(Duration::from_secs(1));
-        assert_eq!(longest(), LONGEST);
+        assert_eq!(wake_up.longest_spin(), two, "a busy machine says nothing");
+        settle_on(Duration::from_micros(49));
+        assert_eq!(wake_up.longest_spin(), LONGEST);
         settle_on(Duration::ZERO);
-        assert_eq!(longest(), SHORTEST);
+        assert_eq!(wake_up.longest_spin(), SHORTEST);
     }
 
     #[test]

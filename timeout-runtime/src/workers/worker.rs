@@ -31,7 +31,7 @@ use crate::tick::Tick;
 use crate::unwind;
 
 use super::pool::Pool;
-use super::spin::{self, Spin};
+use super::spin::{Spin, WAKE_UP};
 use super::{Job, settings};
 
 const IDLE: u8 = 0;
@@ -193,7 +193,7 @@ impl Worker {
         }
         if slept {
             let unparked = Tick::of_nanos(self.unparked.load(Ordering::Relaxed));
-            spin::woken_after(Tick::now().since(unparked));
+            WAKE_UP.took(Tick::now().since(unparked));
         }
         true
     }

@@ -7,15 +7,30 @@ use crate::deadline::Clock;
 use crate::sync::{Ordering, lock};
 use crate::timer::{self, Alarm};
 
-use super::{CLOCKED, NodeRef, WATCHED};
+use super::{CLOCKED, Head, NodeRef, WATCHED};
 
 /// Whether the timer's thread could ever not be had for a token.
 static ANY_UNATTENDED: AtomicBool = AtomicBool::new(false);
 
+impl Head {
+    /// Has those above fire whose time has come, where nobody else sees to that.
+    pub(super) fn look_up(&self) {
+        if ANY_UNATTENDED.load(Ordering::Relaxed) {
+            for parent in self.parents() {
+                parent.attend_all();
+            }
+        }
+    }
+}
+
 impl NodeRef {
     /// Makes sure that the token fires at its deadline without anybody looking at it; `false` if the timer's thread cannot be had for that.
     pub(crate) fn attend(&self) -> bool {
-        if self.state.load(Ordering::Acquire) != CLOCKED || self.terms.clock() != Clock::Real {
+        let own = self.terms.signal();
+        if self.state.load(Ordering::Acquire) != CLOCKED || own.is_never() {
+            return true;
+        }
+        if self.terms.clock() != Clock::Real {
             // Who runs by a virtual clock is woken by that clock, and fires its token itself.
             return true;
         }
@@ -24,13 +39,18 @@ impl NodeRef {
             return true;
         }
         let alarm = Alarm::Fire(self.downgrade());
-        let Some(key) = timer::arm(self.terms.signal(), alarm) else {
+        let Some(key) = timer::arm(own, alarm) else {
             ANY_UNATTENDED.store(true, Ordering::Relaxed);
             return false;
         };
         links.more().alarm = Some(key);
         self.state.store(WATCHED, Ordering::Release);
         true
+    }
+
+    /// Whether a reader of a token below has to look up, because nobody attends to this one or to one above.
+    pub(super) fn is_unattended(&self) -> bool {
+        ANY_UNATTENDED.load(Ordering::Relaxed) && self.state.load(Ordering::Acquire) == CLOCKED
     }
 
     /// As `attend`, for this token and all above it. Those that nobody attends to and whose time has come fire here.
@@ -43,7 +63,7 @@ impl NodeRef {
         let mut attended = true;
         while let Some(node) = todo.pop() {
             if seen.insert(node.address()) {
-                attended &= node.attend() || node.fired().is_some();
+                attended &= node.attend() || node.fired_by_itself().is_some();
                 todo.extend(node.parents());
             }
         }
