@@ -1,7 +1,8 @@
 //! What the current call hands to the calls made inside it.
 //!
 //! A thread has one frame at a time: that of the call whose operation it runs, or the one outside any call. Whoever runs an
-//! operation, or polls or drops a piece of one, swaps the operation's frame in and, by a guard, out again, also when a panic passes. Only an inline async call pushes its frame, and
+//! operation, or polls or drops a piece of one, swaps the operation's frame in and, by a guard, out again, also when a panic passes. Of a plain frame a copy is put
+//! in place, and the frame itself does not change meanwhile; a copy that has become a token's takes its place. Only an inline async call pushes its frame, and
 //! pops it when it is dropped itself: what is to happen inside the frame, the drop of the operation, is between two drops.
 
 use std::cell::RefCell;
@@ -16,7 +17,7 @@ use crate::tick::{self, Tick};
 use crate::token::CancelToken;
 use crate::token::node::{NodeRef, Watch};
 
-/// The frame of one call. It is small, since it is swapped at each poll.
+/// The frame of one call. It is small, since it is put in place at each poll.
 pub(crate) enum Frame {
     /// Outside any call.
     Outside,

@@ -117,7 +117,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
         .saturating_add(duration.subsec_nanos().into())
 }
 
-#[cfg(all(test, not(timeout_loom)))]
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod steps;
 
 #[cfg(test)]

@@ -165,7 +165,8 @@ pub struct Event<'a> {
     /// The worker thread that its operation ran on, if it did.
     pub worker: Option<WorkerName>,
     /// How long after the call's start, by the monotonic clock that its limit is kept by: of an answer, and of a late one, when the
-    /// operation had ended; of every other ending, when the caller went.
+    /// operation had ended; of every other ending, when the caller went. Off by some milliseconds if nobody listened when the operation
+    /// ended, and somebody did when it was told.
     pub elapsed: Duration,
     /// The call's own limit.
     pub limit: Option<Duration>,

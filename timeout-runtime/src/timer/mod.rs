@@ -262,7 +262,7 @@ fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
 }
 
 /// Has the threads look at the clock.
-#[cfg(test)]
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 pub(crate) fn look_again() {
     let state = lock(&TIMER.state);
     for thread in state.keeper.iter().chain(&state.deputy) {
