@@ -20,7 +20,7 @@ const HOURS: (char, u64) = ('H', 3_600_000_000_000);
 const MILLISECOND: u64 = 1_000_000;
 
 /// The digits that gRPC allows.
-const DIGITS: usize = 8;
+const DIGITS: u32 = 8;
 
 /// The longest duration, in nanoseconds: 400 years. A longer one might be beyond the range of a [`Deadline`](crate::Deadline), and so be
 /// taken for never.
@@ -41,7 +41,7 @@ const LONGEST: u64 = 400 * 366 * 86_400 * 1_000_000_000;
 /// assert_eq!(headers["grpc-timeout"], "1500000u");
 /// assert_eq!(header.read(&headers), Ok(Some(Duration::from_millis(1500))));
 ///
-/// headers.insert(header.name(), "soon".parse()?);
+/// headers.insert(header.name(), "1500".parse()?);
 /// let error = header.read(&headers).unwrap_err();
 /// assert_eq!(error.mistake(), HeaderMistake::Unit);
 /// # Ok::<(), http::header::InvalidHeaderValue>(())
@@ -134,7 +134,7 @@ impl DeadlineHeader {
 }
 
 fn grpc(nanos: u64) -> HeaderValue {
-    let fits = |unit: u64| nanos.div_ceil(unit) < 10_u64.pow(DIGITS as u32);
+    let fits = |unit: u64| nanos.div_ceil(unit) < 10_u64.pow(DIGITS);
     // The longest duration fits in hours.
     let finest = UNITS.into_iter().find(|(_, unit)| fits(*unit));
     let (letter, unit) = finest.unwrap_or(HOURS);
@@ -150,7 +150,7 @@ impl Format {
                 let (letter, digits) = value.split_last().ok_or(HeaderMistake::Unit)?;
                 let named = |(name, _): &(char, u64)| *name == char::from(*letter);
                 let (_, unit) = UNITS.into_iter().find(named).ok_or(HeaderMistake::Unit)?;
-                if digits.len() > DIGITS {
+                if digits.len() > DIGITS as usize {
                     return Err(HeaderMistake::Digits);
                 }
                 (digits, unit)
