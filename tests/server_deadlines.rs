@@ -4,13 +4,14 @@ mod support;
 
 use std::convert::Infallible;
 use std::future;
+use std::pin::pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
-use support::{Gate, SHORT, SOON, runtime, until_past};
+use support::{Drops, Gate, SHORT, SOON, block_on, runtime, until_past};
 use timeout_runtime::tower::{DeadlineHeader, Refusal, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -276,6 +277,76 @@ fn a_service_is_polled_once_more_when_it_has_been_told() {
     let served = serve(&http(), service, with_ms(SHORT));
     assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
     assert!(told.is_open());
+}
+
+/// Guards against a last poll before the timer has told anybody.
+#[test]
+fn a_busy_service_is_told_before_it_is_dropped() {
+    let told = Gate::new();
+    let seen = told.clone();
+    let service = service_fn(move |_| {
+        let seen = seen.clone();
+        let token = CancelToken::current();
+        // So the token goes by the timer.
+        let watched = token.on_cancel(|| {});
+        future::poll_fn(move |context| {
+            let _ = &watched;
+            if token.is_cancelled() {
+                seen.open();
+            }
+            context.waker().wake_by_ref();
+            Poll::<Served>::Pending
+        })
+    });
+    let served = serve(&http(), service, with_ms(SHORT));
+    assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(told.is_open());
+}
+
+#[test]
+fn a_service_is_dropped_before_its_request_is_answered() {
+    let drops = Drops::default();
+    let kept = drops.clone();
+    let service = service_fn(move |_| {
+        let kept = kept.value();
+        async move {
+            let _kept = kept;
+            future::pending::<Served>().await
+        }
+    });
+    let mut served = pin!(http().layer(service).call(with_ms(SHORT)));
+    let status = block_on(served.as_mut()).map(|served| served.status());
+    assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn a_token_around_the_layer_is_heard() {
+    let (work, service) = Work::service();
+    let runtime = runtime();
+    let token = CancelToken::new();
+    let context = CallContext::detached().with_token(&token);
+    let served = http().layer(service).oneshot(with_ms(600_000));
+    runtime.spawn(context.scope(served));
+    work.wait_until_started();
+    token.cancel();
+    work.hears(Cause::Cancelled);
+}
+
+/// Guards against work that is told of a client who has left, since time was up and no one had looked.
+#[test]
+fn what_a_late_answer_leaves_behind_is_told_that_time_is_up() {
+    let (sender, tokens) = channel();
+    let service = service_fn(move |_| {
+        let _ = sender.send(CancelToken::current());
+        let deadline = Deadline::current();
+        while !deadline.has_passed() {}
+        future::ready(Served::Ok(Response::new("late".to_owned())))
+    });
+    let served = serve(&http(), service, with_ms(SHORT));
+    assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
+    let token = tokens.recv().unwrap();
+    assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
 }
 
 #[test]

@@ -180,11 +180,11 @@ pub enum ClientError<E> {
     Service(E),
 }
 
-impl<E: fmt::Display> fmt::Display for ClientError<E> {
+impl<E> fmt::Display for ClientError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSent(cause) => write!(f, "the request was not sent: {cause}"),
-            Self::Service(error) => error.fmt(f),
+            Self::Service(_) => f.write_str("the request got no answer"),
         }
     }
 }
@@ -193,8 +193,7 @@ impl<E: Error + 'static> Error for ClientError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::NotSent(_) => None,
-            // It speaks for itself.
-            Self::Service(error) => error.source(),
+            Self::Service(error) => Some(error),
         }
     }
 }
