@@ -315,7 +315,7 @@ where
         let (clock, at) = this.deadline.parts();
         let is_last = clock.has_come_to(at);
         if is_last {
-            // The timer may not have got to it yet.
+            // The timer may not have told all work yet.
             this.work.0.fire(Cause::DeadlineExceeded, None);
         }
         let ending = match future.poll(context) {
@@ -328,10 +328,7 @@ where
                 return Poll::Pending;
             }
             // Also an answer that comes too late.
-            _ => {
-                this.work.0.fire(Cause::DeadlineExceeded, None);
-                Ok((this.answer)(Refusal::Expired))
-            }
+            _ => Ok((this.answer)(Refusal::Expired)),
         };
         this.future.set(None);
         Poll::Ready(ending)
