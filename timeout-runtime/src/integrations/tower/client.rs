@@ -171,7 +171,7 @@ where
     }
 }
 
-/// Why a request has no answer.
+/// Why a request has no answer. A client of tonic's gives it as the [`source`](Error::source) of its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientError<E> {
     /// It was not sent: the deadline of its call had passed, or the call was cancelled.
