@@ -181,6 +181,81 @@ fn fan_out_is_heard_by_all_tasks_and_threads() {
     assert_eq!(code, Some(0));
 }
 
+/// The lines of `printed` without the milliseconds in them, and these.
+fn without_millis(printed: &str) -> (Vec<String>, Vec<u64>) {
+    let mut times = Vec::new();
+    let lines = printed.lines().map(|line| {
+        let (before, after) = line.split_once(" ms left").unwrap_or((line, ""));
+        let (place, number) = before.rsplit_once(' ').unwrap_or((before, ""));
+        match number.parse() {
+            Ok(time) => {
+                times.push(time);
+                format!("{place} .. ms left{after}")
+            }
+            Err(_) => line.to_owned(),
+        }
+    });
+    (lines.collect(), times)
+}
+
+#[test]
+fn http_deadline_tells_each_service_what_is_left() {
+    let Printed { stdout, code, .. } = run_plain("http_deadline");
+    let (lines, times) = without_millis(&stdout);
+    assert_eq!(
+        lines,
+        [
+            "a client with ten seconds:",
+            "  shop: .. ms left",
+            "  orders: .. ms left",
+            "  stock: .. ms left",
+            "  answer: 7 pieces",
+            "a client with one second:",
+            "  shop: .. ms left",
+            "  orders: .. ms left",
+            "  stock: .. ms left",
+            "  timed out: true",
+            "  stock was told to stop",
+        ]
+    );
+    // The first two work for 20 ms each.
+    for (limit, left) in [(10_000, &times[..3]), (1_000, &times[3..])] {
+        assert!(left[0] <= limit, "{left:?}");
+        assert!(
+            left.is_sorted_by(|before, after| *before >= after + 20 - 1),
+            "{left:?}"
+        );
+    }
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn grpc_deadline_holds_on_both_ends() {
+    let Printed { stdout, code, .. } = run_plain("grpc_deadline");
+    let (lines, times) = without_millis(&stdout);
+    assert_eq!(
+        lines,
+        [
+            "a client with ten seconds:",
+            "  server: .. ms left for `bolt`",
+            "  answer: 7 pieces",
+            "a server that works for a second at most:",
+            "  server: .. ms left for `nail`",
+            "  status: DeadlineExceeded",
+            "a client with half a second:",
+            "  server: .. ms left for `nail`",
+            "  timed out: true",
+            "a client without time:",
+            "  the request was not sent: its caller's deadline had passed",
+        ]
+    );
+    assert!(
+        times[0] <= 1000 && times[1] <= 1000 && times[2] <= 500,
+        "{times:?}"
+    );
+    assert_eq!(code, Some(0));
+}
+
 #[test]
 fn listener_hears_every_kind_of_event() {
     let Printed { stdout, code, .. } = run_plain("listener");

@@ -22,6 +22,9 @@ mod tick;
 mod timeout;
 mod timer;
 mod token;
+#[cfg(feature = "tower")]
+#[path = "integrations/tower/mod.rs"]
+pub mod tower;
 mod unwind;
 pub mod workers;
 

@@ -1,0 +1,226 @@
+//! What the headers of deadlines tell is what is left: never less, hardly more, and what cannot be read is not taken for no deadline.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use proptest::prelude::{ProptestConfig, Strategy, any};
+use proptest::{collection, prop_assert, prop_assert_eq, prop_assert_ne, proptest, sample};
+use timeout_runtime::tower::{DeadlineHeader, HeaderMistake};
+
+const UNITS: [(char, u128); 6] = [
+    ('n', 1),
+    ('u', 1_000),
+    ('m', 1_000_000),
+    ('S', 1_000_000_000),
+    ('M', 60_000_000_000),
+    ('H', 3_600_000_000_000),
+];
+const LONGEST: Duration = Duration::from_secs(400 * 366 * 86_400);
+
+fn plain() -> DeadlineHeader {
+    DeadlineHeader::millis(HeaderName::from_static("x-time-left"))
+}
+
+fn both() -> [DeadlineHeader; 2] {
+    [DeadlineHeader::grpc(), plain()]
+}
+
+fn read(header: &DeadlineHeader, value: &[u8]) -> Result<Duration, HeaderMistake> {
+    let mut headers = HeaderMap::new();
+    let value = HeaderValue::from_bytes(value).expect("it may stand in a header");
+    headers.insert(header.name(), value);
+    let told = header.read(&headers).map_err(|error| error.mistake())?;
+    Ok(told.expect("it is there"))
+}
+
+/// What `header` tells of `left`, and in which unit.
+fn told(header: &DeadlineHeader, left: Duration) -> (Duration, u128) {
+    let value = header.value(left);
+    let told = read(header, value.as_bytes()).expect("what is told can be read");
+    let last = value.to_str().unwrap().chars().next_back().unwrap();
+    let named = UNITS.iter().find(|(letter, _)| *letter == last);
+    (told, named.map_or(1_000_000, |(_, unit)| *unit))
+}
+
+/// One in each order of magnitude.
+fn duration() -> impl Strategy<Value = Duration> {
+    let longest = (any::<u64>(), 0..1_000_000_000_u32);
+    (longest, 0..95_u32).prop_map(|((secs, nanos), shift)| {
+        let nanos = Duration::new(secs, nanos).as_nanos() >> shift;
+        let secs = u64::try_from(nanos / 1_000_000_000).expect("no more than before");
+        let rest = u32::try_from(nanos % 1_000_000_000).expect("less than a second");
+        Duration::new(secs, rest)
+    })
+}
+
+/// What a header of gRPC means, once more.
+fn reading(value: &str) -> Option<u128> {
+    let (letter, unit) = UNITS.into_iter().find(|(name, _)| value.ends_with(*name))?;
+    let digits = value.strip_suffix(letter)?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u128 = digits.parse().ok().filter(|_| is_number)?;
+    let nanos = number * unit;
+    (digits.len() <= 8 && nanos <= LONGEST.as_nanos()).then_some(nanos)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_number_and_unit_is_read_and_told_again(
+        number in 0_u32..100_000_000,
+        shift in 0_u32..27,
+        (letter, unit) in sample::select(UNITS.to_vec()),
+    ) {
+        let number = number >> shift;
+        let header = DeadlineHeader::grpc();
+        let read = read(&header, format!("{number}{letter}").as_bytes());
+        let nanos = u128::from(number) * unit;
+        if nanos > LONGEST.as_nanos() {
+            prop_assert_eq!(read, Err(HeaderMistake::TooLong));
+        } else {
+            let read = read.unwrap();
+            prop_assert_eq!(read.as_nanos(), nanos);
+            prop_assert_eq!(told(&header, read).0, read);
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_not_less_and_not_a_unit_more(left in duration()) {
+        for header in both() {
+            let (told, unit) = told(&header, left);
+            if left > LONGEST {
+                prop_assert_eq!(told, LONGEST);
+            } else {
+                prop_assert!(told >= left, "{:?} for {:?}", told, left);
+                prop_assert!(told.as_nanos() - left.as_nanos() < unit, "{:?} for {:?}", told, left);
+            }
+        }
+    }
+
+    /// No finer unit would have done.
+    #[test]
+    fn the_unit_is_the_finest_that_fits(left in duration()) {
+        let left = left.min(LONGEST);
+        let value = DeadlineHeader::grpc().value(left);
+        prop_assert!(value.len() <= 9, "{:?}", value);
+        let (_, unit) = told(&DeadlineHeader::grpc(), left);
+        let finer = UNITS.into_iter().take_while(|(_, other)| *other < unit).last();
+        prop_assert!(finer.is_none_or(|(_, finer)| left.as_nanos().div_ceil(finer) > 99_999_999));
+    }
+
+    #[test]
+    fn what_is_left_does_not_grow_from_hop_to_hop(first in duration(), taken in collection::vec(duration(), 3)) {
+        for header in both() {
+            let mut left = told(&header, first).0;
+            for taken in &taken {
+                let next = told(&header, left.saturating_sub(*taken)).0;
+                prop_assert!(next <= left, "{:?} after {:?}", next, left);
+                // Nor is time lost on the way.
+                prop_assert!(next >= left.saturating_sub(*taken), "{:?} after {:?}", next, left);
+                left = next;
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(value in collection::vec(any::<u8>(), 0..24)) {
+        let Ok(value) = HeaderValue::from_bytes(&value) else {
+            return Ok(());
+        };
+        for header in both() {
+            let mut headers = HeaderMap::new();
+            headers.insert(header.name(), value.clone());
+            prop_assert_ne!(header.read(&headers), Ok(None));
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_header_is_read_as_it_is_meant(value in "[-+ ]?[0-9 ._]{0,10}[HMSmunhsU ]{0,2}") {
+        let read = read(&DeadlineHeader::grpc(), value.as_bytes());
+        prop_assert_eq!(read.ok().map(|read| read.as_nanos()), reading(&value), "{:?}", value);
+    }
+}
+
+#[test]
+fn what_is_no_header_of_grpc_is_refused() {
+    for (value, mistake) in [
+        ("", HeaderMistake::Unit),
+        ("5", HeaderMistake::Unit),
+        ("5s", HeaderMistake::Unit),
+        ("5 ", HeaderMistake::Unit),
+        ("5m ", HeaderMistake::Unit),
+        ("5ms", HeaderMistake::Unit),
+        ("5\u{b5}", HeaderMistake::Unit),
+        ("S", HeaderMistake::Digits),
+        ("-5S", HeaderMistake::Digits),
+        ("+5S", HeaderMistake::Digits),
+        (" 5S", HeaderMistake::Digits),
+        ("5 S", HeaderMistake::Digits),
+        ("0.5S", HeaderMistake::Digits),
+        ("5S,5S", HeaderMistake::Digits),
+        ("\u{665}S", HeaderMistake::Digits),
+        ("000000005S", HeaderMistake::Digits),
+        ("100000000n", HeaderMistake::Digits),
+        ("99999999H", HeaderMistake::TooLong),
+        ("3513601H", HeaderMistake::TooLong),
+    ] {
+        let read = read(&DeadlineHeader::grpc(), value.as_bytes());
+        assert_eq!(read, Err(mistake), "{value:?}");
+    }
+}
+
+#[test]
+fn what_is_no_number_of_milliseconds_is_refused() {
+    for (value, mistake) in [
+        ("", HeaderMistake::Digits),
+        ("-5", HeaderMistake::Digits),
+        ("+5", HeaderMistake::Digits),
+        (" 5", HeaderMistake::Digits),
+        ("5 ", HeaderMistake::Digits),
+        ("5ms", HeaderMistake::Digits),
+        ("1e3", HeaderMistake::Digits),
+        ("\u{665}", HeaderMistake::Digits),
+        ("12648960000001", HeaderMistake::TooLong),
+        ("18446744073709551615", HeaderMistake::TooLong),
+        ("18446744073709551616", HeaderMistake::TooLong),
+        ("99999999999999999999999999999", HeaderMistake::TooLong),
+    ] {
+        assert_eq!(read(&plain(), value.as_bytes()), Err(mistake), "{value:?}");
+    }
+}
+
+#[test]
+fn the_longest_and_the_shortest_are_read() {
+    let grpc = DeadlineHeader::grpc();
+    assert_eq!(read(&grpc, b"3513600H"), Ok(LONGEST));
+    assert_eq!(read(&plain(), b"12648960000000"), Ok(LONGEST));
+    assert_eq!(read(&grpc, b"0H"), Ok(Duration::ZERO));
+    assert_eq!(read(&plain(), b"0"), Ok(Duration::ZERO));
+    assert_eq!(
+        read(&plain(), b"000000000000000000000000000000007"),
+        Ok(Duration::from_millis(7))
+    );
+    assert_eq!(grpc.value(Duration::MAX), "3513600H");
+    assert_eq!(grpc.value(Duration::ZERO), "0n");
+    assert_eq!(grpc.value(Duration::from_nanos(99_999_999)), "99999999n");
+    assert_eq!(grpc.value(Duration::from_nanos(100_000_001)), "100001u");
+    assert_eq!(plain().value(Duration::from_nanos(1)), "1");
+}
+
+#[test]
+fn a_header_that_is_given_twice_is_refused() {
+    for (header, value) in both().into_iter().zip(["5S", "5000"]) {
+        let mut headers = HeaderMap::new();
+        let value = HeaderValue::from_static(value);
+        headers.append(header.name(), value.clone());
+        headers.append(header.name(), value);
+        let error = header.read(&headers).unwrap_err();
+        assert_eq!(error.mistake(), HeaderMistake::Repeated);
+        assert_eq!(error.header(), header.name());
+        assert_eq!(
+            error.to_string(),
+            format!("`{}` is given more than once", header.name())
+        );
+    }
+}

@@ -1,0 +1,345 @@
+//! [`ServerLayer`]: the deadline of a request around the service that answers it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, Request, Response, StatusCode};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::alarm::CallerAlarm;
+use crate::context::{CallContext, Scope};
+use crate::deadline::Deadline;
+use crate::error::Cause;
+use crate::token::{CancelToken, DropGuard};
+
+use super::header::{DeadlineHeader, HeaderError};
+
+/// Reads the deadline of each request, and opens a [`CallContext`] with it around the service.
+///
+/// Annotated calls in the service take part in the deadline by themselves; tasks and threads of its own by [`CallContext::current`]. A
+/// context that is open around the layer stays in force: the nearest deadline counts, and its token is heard.
+///
+/// - A request that has expired when it comes does not reach the service.
+/// - When its time is up, the calls inside are told by their tokens, the service's future is polled once more and dropped. What it answers
+///   from then on is too late.
+/// - When the client goes away, its server drops the future of the request: then all tokens inside are cancelled, also of what the
+///   service has started elsewhere in this context.
+/// - All this ends with the head of the answer. What streams its body later does so on its own.
+///
+/// How it answers in the place of the service is up to a function, as [`grpc_status`] and [`http_status`] are.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::time::Duration;
+/// use http::{Request, Response, StatusCode};
+/// use timeout_runtime::Deadline;
+/// use timeout_runtime::tower::{DeadlineHeader, ServerLayer};
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let service = service_fn(async |_: Request<()>| {
+///     let left = Deadline::current().remaining().expect("there is a header");
+///     Ok::<_, Infallible>(Response::new(format!("{} s", left.as_secs_f32().ceil())))
+/// });
+/// let service = ServerLayer::http(DeadlineHeader::envoy()).layer(service);
+///
+/// let request = |left| {
+///     let header = DeadlineHeader::envoy();
+///     Request::get("/").header(header.name(), header.value(left)).body(()).unwrap()
+/// };
+/// let answer = service.clone().oneshot(request(Duration::from_secs(7))).await?;
+/// assert_eq!(answer.body(), "7 s");
+/// let answer = service.oneshot(request(Duration::ZERO)).await?;
+/// assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+/// # Ok::<(), Infallible>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct ServerLayer<A> {
+    header: DeadlineHeader,
+    answer: A,
+    ignores_malformed: bool,
+    at_most: Duration,
+}
+
+/// Why a [`ServerLayer`] answers in the place of its service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The deadline has passed, before the service was called or before it had answered.
+    Expired,
+    /// The header cannot be read, and the layer does not ignore that.
+    Malformed(HeaderError),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired => f.write_str("the deadline of the request has passed"),
+            Self::Malformed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Answers as gRPC does, with the status alone: `DEADLINE_EXCEEDED` (4) where time has run out, `INTERNAL` (13) for a malformed header.
+///
+/// ```
+/// use timeout_runtime::tower::{Refusal, grpc_status};
+///
+/// let answer = grpc_status::<()>(Refusal::Expired);
+/// assert_eq!(answer.headers()["grpc-status"], "4");
+/// ```
+#[must_use]
+#[allow(clippy::needless_pass_by_value)] // As functions of users may want to have it.
+pub fn grpc_status<B: Default>(refusal: Refusal) -> Response<B> {
+    let status = match refusal {
+        Refusal::Expired => "4",
+        Refusal::Malformed(_) => "13",
+    };
+    let mut answer = Response::new(B::default());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert(
+        HeaderName::from_static("grpc-status"),
+        HeaderValue::from_static(status),
+    );
+    // What a refusal says needs no escapes.
+    if let Ok(message) = HeaderValue::try_from(refusal.to_string()) {
+        headers.insert(HeaderName::from_static("grpc-message"), message);
+    }
+    answer
+}
+
+/// Answers with an empty body and the status 504, gateway timeout, where time has run out, and 400, bad request, for a malformed header.
+///
+/// ```
+/// use timeout_runtime::tower::{Refusal, http_status};
+///
+/// assert_eq!(http_status::<()>(Refusal::Expired).status(), 504);
+/// ```
+#[must_use]
+#[allow(clippy::needless_pass_by_value)] // As functions of users may want to have it.
+pub fn http_status<B: Default>(refusal: Refusal) -> Response<B> {
+    let mut answer = Response::new(B::default());
+    *answer.status_mut() = match refusal {
+        Refusal::Expired => StatusCode::GATEWAY_TIMEOUT,
+        Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
+    };
+    answer
+}
+
+impl<B: Default> ServerLayer<fn(Refusal) -> Response<B>> {
+    /// For gRPC: the header `grpc-timeout`, and answers by [`grpc_status`].
+    #[must_use]
+    pub fn grpc() -> Self {
+        Self::new(DeadlineHeader::grpc(), grpc_status)
+    }
+
+    /// For plain HTTP: this header, and answers by [`http_status`].
+    #[must_use]
+    pub fn http(header: DeadlineHeader) -> Self {
+        Self::new(header, http_status)
+    }
+}
+
+impl<A> ServerLayer<A> {
+    /// With this header, and answers by this function.
+    ///
+    /// ```
+    /// use http::Response;
+    /// use timeout_runtime::tower::{DeadlineHeader, Refusal, ServerLayer};
+    ///
+    /// let layer = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
+    ///     let mut answer = Response::new(format!("sorry: {refusal}"));
+    ///     *answer.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    ///     answer
+    /// });
+    /// # drop(layer);
+    /// ```
+    #[must_use]
+    pub fn new<B>(header: DeadlineHeader, answer: A) -> Self
+    where
+        A: Fn(Refusal) -> Response<B>,
+    {
+        Self {
+            header,
+            answer,
+            ignores_malformed: false,
+            at_most: Duration::MAX,
+        }
+    }
+
+    /// A request whose header cannot be read is served as if it had none. By default it is refused.
+    #[must_use]
+    pub fn ignore_malformed(mut self) -> Self {
+        self.ignores_malformed = true;
+        self
+    }
+
+    /// No request takes longer than this, with whatever header or none. By default one without header has no deadline.
+    #[must_use]
+    pub fn at_most(mut self, limit: Duration) -> Self {
+        self.at_most = limit;
+        self
+    }
+
+    /// Until when a request with these headers is to be answered.
+    fn deadline(&self, headers: &HeaderMap) -> Result<Deadline, Refusal> {
+        let told = match self.header.read(headers) {
+            Err(error) if !self.ignores_malformed => return Err(Refusal::Malformed(error)),
+            told => told.ok().flatten(),
+        };
+        let limit = self.at_most.min(told.unwrap_or(Duration::MAX));
+        let deadline = Deadline::after(limit).min(Deadline::current());
+        if deadline.has_passed() {
+            return Err(Refusal::Expired);
+        }
+        Ok(deadline)
+    }
+}
+
+impl<A> fmt::Debug for ServerLayer<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerLayer")
+            .field("header", &self.header)
+            .field("ignores_malformed", &self.ignores_malformed)
+            .field("at_most", &self.at_most)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, A: Clone> Layer<S> for ServerLayer<A> {
+    type Service = ServerService<S, A>;
+
+    fn layer(&self, service: S) -> Self::Service {
+        ServerService {
+            service,
+            layer: self.clone(),
+        }
+    }
+}
+
+/// A service inside a [`ServerLayer`].
+#[derive(Clone, Debug)]
+pub struct ServerService<S, A> {
+    service: S,
+    layer: ServerLayer<A>,
+}
+
+impl<S, A, ReqBody, ResBody> Service<Request<ReqBody>> for ServerService<S, A>
+where
+    S: Service<Request<ReqBody>, Response = Response<ResBody>>,
+    A: Fn(Refusal) -> Response<ResBody> + Clone,
+{
+    type Response = Response<ResBody>;
+    type Error = S::Error;
+    type Future = ServerFuture<S::Future, A>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let deadline = match self.layer.deadline(request.headers()) {
+            Ok(deadline) => deadline,
+            Err(refusal) => return ServerFuture::refused(refusal, self.layer.answer.clone()),
+        };
+        let work = CancelToken::new();
+        let leaving = work.drop_guard();
+        let context = CallContext::current()
+            .with_deadline(deadline)
+            .with_token(&work);
+        let future = context.run(|| self.service.call(request));
+        ServerFuture {
+            leaving: Some(leaving),
+            work,
+            deadline,
+            alarm: CallerAlarm::default(),
+            future: Some(context.scope(future)),
+            refusal: None,
+            answer: self.layer.answer.clone(),
+        }
+    }
+}
+
+pin_project! {
+    /// The answer of a [`ServerService`], to be awaited. Dropping it before it is there cancels all work on the request.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ServerFuture<F, A> {
+        // Dropped before the future: who works on it is told first.
+        leaving: Option<DropGuard>,
+        work: CancelToken,
+        deadline: Deadline,
+        alarm: CallerAlarm,
+        #[pin]
+        future: Option<Scope<F>>,
+        refusal: Option<Refusal>,
+        answer: A,
+    }
+}
+
+impl<F, A> ServerFuture<F, A> {
+    fn refused(refusal: Refusal, answer: A) -> Self {
+        Self {
+            leaving: None,
+            work: CancelToken::never(),
+            deadline: Deadline::never(),
+            alarm: CallerAlarm::default(),
+            future: None,
+            refusal: Some(refusal),
+            answer,
+        }
+    }
+}
+
+impl<F, A, B, E> Future for ServerFuture<F, A>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    A: Fn(Refusal) -> Response<B>,
+{
+    type Output = Result<Response<B>, E>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(refusal) = this.refusal.take() {
+            return Poll::Ready(Ok((this.answer)(refusal)));
+        }
+        let Some(future) = this.future.as_mut().as_pin_mut() else {
+            panic!("a finished request was polled again");
+        };
+        let (clock, at) = this.deadline.parts();
+        let is_last = clock.has_come_to(at);
+        if is_last {
+            // The timer may not have told all work yet.
+            this.work.0.fire(Cause::DeadlineExceeded, None);
+        }
+        let ending = match future.poll(context) {
+            Poll::Ready(ending) if !clock.has_come_to(at) => {
+                this.leaving.take().map(DropGuard::disarm);
+                ending
+            }
+            Poll::Pending if !is_last => {
+                this.alarm.set(clock, at, context);
+                return Poll::Pending;
+            }
+            // Also an answer that comes too late.
+            _ => Ok((this.answer)(Refusal::Expired)),
+        };
+        this.future.set(None);
+        Poll::Ready(ending)
+    }
+}
+
+impl<F, A> fmt::Debug for ServerFuture<F, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerFuture")
+            .field("deadline", &self.deadline)
+            .field("refusal", &self.refusal)
+            .finish_non_exhaustive()
+    }
+}
