@@ -15,6 +15,7 @@ mod outcome;
 mod parking;
 mod policy;
 mod returns;
+mod roster;
 mod sync;
 mod terms;
 mod tick;
