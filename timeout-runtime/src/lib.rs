@@ -11,6 +11,8 @@ mod deadline;
 mod error;
 mod event;
 mod frame;
+#[cfg(feature = "tracing")]
+pub mod integrations;
 mod outcome;
 mod parking;
 mod policy;
