@@ -285,6 +285,38 @@ fn traced_shows_the_span_across_threads() {
 }
 
 #[test]
+fn metrics_are_what_prometheus_scrapes() {
+    let Printed { stdout, code, .. } = run_plain("metrics");
+    let (during, after) = stdout
+        .split_once("after its end:\n")
+        .expect("there are two scrapes");
+    for line in [
+        "# TYPE timeout_calls_total counter",
+        "# HELP timeout_calls_total Calls that have ended.",
+        "timeout_calls_total{name=\"price\",status=\"succeeded\"} 2",
+        "timeout_calls_total{name=\"price\",status=\"failed\"} 1",
+        "timeout_calls_total{name=\"audit\",status=\"timed_out\"} 1",
+        "# TYPE timeout_call_duration_seconds histogram",
+        "timeout_call_duration_seconds_bucket{name=\"audit\",status=\"timed_out\",le=\"0.01\"} 0",
+        "timeout_call_duration_seconds_count{name=\"audit\",status=\"timed_out\"} 1",
+        "# TYPE timeout_abandoned_operations gauge",
+    ] {
+        for scrape in [during, after] {
+            assert!(
+                scrape.lines().any(|other| other == line),
+                "{line}: {scrape}"
+            );
+        }
+    }
+    assert!(during.contains("timeout_abandoned_operations{name=\"audit\"} 1\n"));
+    assert!(!during.contains("timeout_late_endings_total{"));
+    assert!(after.contains("timeout_abandoned_operations{name=\"audit\"} 0\n"));
+    let late = "timeout_late_endings_total{name=\"audit\",status=\"abandoned_succeeded\"} 1\n";
+    assert!(after.contains(late), "{after}");
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn scan_finishes_and_ends_with_its_verdict() {
     let dir = small_tree("finishes");
     let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "30000"]));

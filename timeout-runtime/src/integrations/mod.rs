@@ -1,5 +1,7 @@
 //! Other crates that this one works with, a feature each.
 
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "tracing")]
 pub mod tracing;
 
