@@ -11,7 +11,7 @@ mod deadline;
 mod error;
 mod event;
 mod frame;
-#[cfg(any(feature = "metrics", feature = "tracing"))]
+#[cfg(any(feature = "metrics", feature = "tokio-util", feature = "tracing"))]
 pub mod integrations;
 mod outcome;
 mod parking;

@@ -2,12 +2,16 @@
 
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "tokio-util")]
+pub mod tokio_util;
 #[cfg(feature = "tracing")]
 pub mod tracing;
 
+#[cfg(any(feature = "metrics", feature = "tracing"))]
 use crate::event::EventKind;
 
 /// The ending in one word, for machines.
+#[cfg(any(feature = "metrics", feature = "tracing"))]
 fn ending(kind: &EventKind<'_>) -> &'static str {
     match kind {
         EventKind::Succeeded => "succeeded",
