@@ -2,7 +2,8 @@
 
 mod support;
 
-use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -12,22 +13,21 @@ use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, workers};
 
 const LONG: u64 = 60_000;
 
-/// A call whose operation runs until the gate is open.
-fn abandon(way: Way, name: &'static str) -> Gate {
-    let gate = Gate::new();
-    let held = gate.clone();
+/// A call that is over, with an operation that runs until the sender is dropped.
+fn abandon(way: Way, name: &'static str) -> Sender<()> {
+    let (ends, ended) = channel::<()>();
     let outcome = way.run(&limit(name, SHORT), move |_| {
-        held.wait();
+        let _ = ended.recv();
         Ok::<_, TimeoutError>(())
     });
     assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
-    gate
+    ends
 }
 
 struct Numbers {
     prometheus: PrometheusHandle,
     /// Ends what was abandoned before anything was counted.
-    earlier: Gate,
+    earlier: Mutex<Option<Sender<()>>>,
 }
 
 /// The process's recorder.
@@ -40,7 +40,7 @@ fn numbers() -> &'static Numbers {
         record_endings().forget();
         Numbers {
             prometheus,
-            earlier,
+            earlier: Mutex::new(Some(earlier)),
         }
     })
 }
@@ -145,14 +145,12 @@ fn the_gauge_rises_and_falls_with_what_is_abandoned() {
     let name = "numbers::gauge";
     let gauge = |count: usize| format!("timeout_abandoned_operations{{}} {count}");
     for way in APART {
-        let gates: Vec<_> = (0..8)
+        let calls: Vec<_> = (0..8)
             .map(|_| thread::spawn(move || abandon(way, name)))
             .collect();
-        let gates: Vec<_> = gates.into_iter().map(|gate| gate.join().unwrap()).collect();
+        let running: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
         assert_eq!(told(name)[0], gauge(8), "{way:?}");
-        for gate in gates {
-            gate.open();
-        }
+        drop(running);
         eventually("the gauge falls", || told(name)[0] == gauge(0));
     }
     let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 24"#;
@@ -163,7 +161,7 @@ fn the_gauge_rises_and_falls_with_what_is_abandoned() {
 #[test]
 fn what_was_abandoned_before_anybody_counted_is_not_in_the_gauge() {
     let name = "numbers::earlier";
-    numbers().earlier.open();
+    drop(numbers().earlier.lock().unwrap().take());
     let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 1"#;
     eventually("the late ending is counted", || told(name) == [late]);
     eventually("it is over", || {

@@ -22,7 +22,8 @@ one_per_process! {
 /// `capture` is called on the caller's thread, when a call begins whose operation runs elsewhere. What it gives, a closure, is called where the operation runs: before
 /// an operation on a worker, and before each poll of a task. It enters, and what it returns leaves when it is dropped: after the operation or the poll, also after a
 /// panic, and before the caller gets the answer. With several propagators, the one that was added first is entered first and left last.
-/// A late ending is told, and what it leaves is dropped, inside as well. Operations that run inline, on their caller's thread, need none of this.
+/// A late ending is told, and what it leaves is dropped, inside as well. Callbacks of tokens run outside.
+/// Operations that run inline, on their caller's thread, need none of this.
 ///
 /// All of it runs outside any call, within the call's limit, and not for calls that it makes itself. A panic changes no verdict: what could not be captured or
 /// entered is not there for this operation.
