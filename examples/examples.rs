@@ -313,6 +313,85 @@ fn listener_hears_every_kind_of_event() {
 }
 
 #[test]
+fn traced_shows_the_span_across_threads() {
+    let Printed { stdout, code, .. } = run_plain("traced");
+    let expected = [
+        (
+            "INFO timeout-",
+            "traced: looks up the price sku=\"bolt\"",
+            "",
+        ),
+        (
+            "DEBUG main",
+            "timeout_runtime: succeeded name=\"price\" call=1 elapsed=",
+            " limit=20s worker=timeout-",
+        ),
+        ("INFO main", "traced: makes an offer price=", ""),
+        ("INFO main", "traced: has made an offer", ""),
+        (
+            "DEBUG main",
+            "timeout_runtime: succeeded name=\"offer\" call=2 elapsed=",
+            " limit=20s",
+        ),
+        (
+            "WARN main",
+            "timeout_runtime: timed_out name=\"audit\" call=3 elapsed=",
+            " limit=50ms worker=timeout-",
+        ),
+        ("INFO timeout-", "traced: has audited", ""),
+        (
+            "WARN timeout-",
+            "timeout_runtime: abandoned_succeeded name=\"audit\" call=3 elapsed=",
+            " limit=50ms worker=timeout-",
+        ),
+    ];
+    let mut lines = stdout.lines();
+    for (place, start, end) in expected {
+        let line = lines.next().expect("a line is printed");
+        let (before, event) = line
+            .split_once(" order{id=7}: ")
+            .unwrap_or_else(|| panic!("not inside the span: {line:?}"));
+        let before = before.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(before.starts_with(place), "{line:?} is not on {place:?}");
+        assert_event(Some(event), start, end);
+    }
+    assert_eq!(lines.next(), None);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn metrics_are_what_prometheus_scrapes() {
+    let Printed { stdout, code, .. } = run_plain("metrics");
+    let (during, after) = stdout
+        .split_once("after its end:\n")
+        .expect("there are two scrapes");
+    for line in [
+        "# TYPE timeout_calls_total counter",
+        "# HELP timeout_calls_total Calls that have ended.",
+        "timeout_calls_total{name=\"price\",status=\"succeeded\"} 2",
+        "timeout_calls_total{name=\"price\",status=\"failed\"} 1",
+        "timeout_calls_total{name=\"audit\",status=\"timed_out\"} 1",
+        "# TYPE timeout_call_duration_seconds histogram",
+        "timeout_call_duration_seconds_bucket{name=\"audit\",status=\"timed_out\",le=\"0.01\"} 0",
+        "timeout_call_duration_seconds_count{name=\"audit\",status=\"timed_out\"} 1",
+        "# TYPE timeout_abandoned_operations gauge",
+    ] {
+        for scrape in [during, after] {
+            assert!(
+                scrape.lines().any(|other| other == line),
+                "{line}: {scrape}"
+            );
+        }
+    }
+    assert!(during.contains("timeout_abandoned_operations{name=\"audit\"} 1\n"));
+    assert!(!during.contains("timeout_late_endings_total{"));
+    assert!(after.contains("timeout_abandoned_operations{name=\"audit\"} 0\n"));
+    let late = "timeout_late_endings_total{name=\"audit\",status=\"abandoned_succeeded\"} 1\n";
+    assert!(after.contains(late), "{after}");
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn scan_finishes_and_ends_with_its_verdict() {
     let dir = small_tree("finishes");
     let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "30000"]));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut};
 use http::uri::PathAndQuery;
-use timeout_runtime::tower::{
+use timeout_runtime::integrations::tower::{
     ClientError, ClientLayer, ClientService, DeadlineHeader, ServerLayer,
 };
 use timeout_runtime::{CallContext, Deadline, TimeoutError, timeout};

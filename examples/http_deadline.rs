@@ -14,7 +14,9 @@ use axum::http::{StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use timeout_runtime::tower::{ClientLayer, ClientService, DeadlineHeader, ServerLayer};
+use timeout_runtime::integrations::tower::{
+    ClientLayer, ClientService, DeadlineHeader, ServerLayer,
+};
 use timeout_runtime::{Deadline, TimeoutError, timeout};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Request};
 use support::{block_on, until_past};
-use timeout_runtime::tower::{ClientError, ClientLayer, DeadlineHeader};
+use timeout_runtime::integrations::tower::{ClientError, ClientLayer, DeadlineHeader};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 

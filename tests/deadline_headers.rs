@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::{ProptestConfig, Strategy, any};
 use proptest::{collection, prop_assert, prop_assert_eq, prop_assert_ne, proptest, sample};
-use timeout_runtime::tower::{DeadlineHeader, HeaderMistake};
+use timeout_runtime::integrations::tower::{DeadlineHeader, HeaderMistake};
 
 const UNITS: [(char, u128); 6] = [
     ('n', 1),

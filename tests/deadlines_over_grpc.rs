@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::{Buf, BufMut};
 use http::uri::PathAndQuery;
 use support::{Gate, SHORT, SOON, runtime};
-use timeout_runtime::tower::{ClientError, ClientLayer, DeadlineHeader, ServerLayer};
+use timeout_runtime::integrations::tower::{ClientError, ClientLayer, DeadlineHeader, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline};
 use tokio::runtime::Runtime;
 use tonic::body::Body;

@@ -16,7 +16,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use support::{Gate, SOON, runtime};
-use timeout_runtime::tower::{ClientError, ClientLayer, DeadlineHeader, ServerLayer};
+use timeout_runtime::integrations::tower::{ClientError, ClientLayer, DeadlineHeader, ServerLayer};
 use timeout_runtime::{CallContext, Cause, Deadline, TimeoutError, timeout};
 use tokio::runtime::Runtime;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};

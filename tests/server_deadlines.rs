@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
 use support::{Drops, Gate, SHORT, SOON, block_on, runtime, until_past};
-use timeout_runtime::tower::{DeadlineHeader, Refusal, ServerLayer};
+use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 

@@ -160,6 +160,39 @@ fn a_listener_whose_destructor_panics_can_be_removed() {
     both_endings(Way::SyncWorker, "user_code::after_destructor");
 }
 
+/// Had ended the process: listeners that are removed while an event is told are dropped together, when it has been told.
+#[test]
+fn listeners_whose_destructors_panic_can_be_removed_together() {
+    struct Panics;
+
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("a destructor's own panic");
+        }
+    }
+
+    let (entered, leave) = (Gate::new(), Gate::new());
+    let (is_in, held) = (entered.clone(), leave.clone());
+    let _blocks = add_listener(move |event| {
+        if event.name == "user_code::removed_together" {
+            is_in.open();
+            held.wait();
+        }
+    });
+    let removed = [Panics, Panics].map(|held| {
+        add_listener(move |_| {
+            let _ = &held;
+        })
+    });
+    let call = thread::spawn(|| {
+        limit("user_code::removed_together", LONG).outcome_inline(|_| Ok::<_, TimeoutError>(7))
+    });
+    entered.wait();
+    drop(removed);
+    leave.open();
+    assert!(call.join().unwrap().is_success());
+}
+
 #[test]
 fn a_clock_for_timestamps_that_panics_is_replaced_by_the_systems() {
     for way in EVERY_WAY {

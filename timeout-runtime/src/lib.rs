@@ -12,19 +12,20 @@ mod error;
 mod event;
 mod forked;
 mod frame;
+#[cfg(any(feature = "metrics", feature = "tokio-util", feature = "tracing"))]
+pub mod integrations;
 mod outcome;
 mod parking;
 mod policy;
+mod propagator;
 mod returns;
+mod roster;
 mod sync;
 mod terms;
 mod tick;
 mod timeout;
 mod timer;
 mod token;
-#[cfg(feature = "tower")]
-#[path = "integrations/tower/mod.rs"]
-pub mod tower;
 mod unwind;
 pub mod workers;
 
@@ -35,6 +36,7 @@ pub use event::clock::TimestampClock;
 pub use event::listener::{ListenerHandle, add_listener};
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Outcome};
+pub use propagator::{PropagatorHandle, add_propagator};
 pub use returns::{Ending, FromTimeout, panic_on_timeout};
 pub use timeout::Timeout;
 pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};

@@ -4,13 +4,45 @@
 use tokio::runtime::Handle;
 
 use crate::frame;
+use crate::propagator::Taken;
 use crate::unwind::{self, Payload};
 
 use super::sides::Found;
 
-/// Taken at the call, for the length of the operation only.
+/// What goes along to a worker and to a task alike; mostly nothing.
+pub(crate) struct Along(Option<Box<Luggage>>);
+
+struct Luggage {
+    muted: Vec<u64>,
+    taken: Taken,
+}
+
+impl Along {
+    /// Taken at the call.
+    pub(crate) fn capture() -> Self {
+        let (muted, taken) = (frame::muted(), Taken::capture());
+        let is_nothing = muted.is_empty() && taken.is_nothing();
+        Self((!is_nothing).then(|| Box::new(Luggage { muted, taken })))
+    }
+
+    /// Runs `f` for the caller's listeners, with what propagators have taken along.
+    pub(crate) fn on_behalf<T>(&mut self, f: impl FnOnce(&mut Taken) -> T) -> T {
+        match self.0.as_deref_mut() {
+            None => f(&mut Taken::default()),
+            Some(Luggage { muted, taken }) => frame::mute(muted, || f(taken)),
+        }
+    }
+}
+
+impl Drop for Along {
+    fn drop(&mut self) {
+        self.on_behalf(Taken::let_go);
+    }
+}
+
+/// What goes along to a worker, for the length of the operation only.
 pub(crate) struct Carried {
-    muted: Box<[u64]>,
+    along: Along,
     #[cfg(feature = "tokio")]
     runtime: Option<Handle>,
 }
@@ -18,31 +50,35 @@ pub(crate) struct Carried {
 impl Carried {
     pub(crate) fn capture() -> Self {
         Self {
-            muted: frame::muted().into(),
+            along: Along::capture(),
             #[cfg(feature = "tokio")]
             runtime: Handle::try_current().ok(),
         }
     }
 
-    /// Runs the operation as the caller's thread would, inside its runtime, and then `after` with its panic, if it had one, outside. Either
-    /// works for the caller's listeners.
+    /// Runs the operation as the caller's thread would, inside its runtime and what propagators have taken along, and then `after` with its panic, if it had one,
+    /// outside. Either works for the caller's listeners.
     pub(crate) fn within<'a>(
-        self,
+        mut self,
         mut found: Found<'a>,
-        op: impl FnOnce(&mut Found<'a>),
-        after: impl FnOnce(Option<Payload>, Found<'a>),
+        op: &dyn Fn(&mut Found<'a>),
+        after: impl FnOnce(Option<Payload>, Found<'a>, &mut Taken),
     ) {
-        frame::mute(&self.muted, || {
+        self.along.on_behalf(|taken| {
+            let mut panic = None;
             // An operation can make leaving the runtime panic, by what it does with guards of its own: that is its panic.
-            let ended = unwind::catch(|| {
+            let late = unwind::panic_of(&mut || {
                 #[cfg(feature = "tokio")]
                 let _inside = self.runtime.as_ref().map(Handle::enter);
-                op(&mut found);
+                panic = taken.inside(&mut || op(&mut found));
             });
+            if late.is_some() {
+                unwind::dispose(std::mem::replace(&mut panic, late));
+            }
             // By then the runtime may be shut down.
             #[cfg(feature = "tokio")]
             drop(self.runtime);
-            after(ended.err(), found);
+            after(panic, found, taken);
         });
     }
 }

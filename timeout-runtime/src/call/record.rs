@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::event::WorkerName;
 use crate::frame::{self, Frame};
+use crate::propagator::Taken;
 use crate::returns::Ending;
 use crate::token::CancelToken;
 use crate::token::node::{Head, Node, NodeRef};
@@ -255,8 +256,8 @@ impl Apart {
         };
         let found = Found::nothing(sides.terms);
         let caller = sides.state.caller;
-        carried.within(found, run, |panic, found| {
-            self.conclude(panic, found);
+        carried.within(found, &run, |panic, found, taken| {
+            self.conclude(panic, found, taken);
             if caller == Caller::Polled {
                 self.0.wake_owner();
             }
@@ -271,24 +272,39 @@ impl Apart {
         }
     }
 
-    /// The operation has ended. Its answer goes to the caller if it counts and the caller is there; else its value is dropped
-    /// here and reported. Who called this wakes the caller then.
-    pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>) {
+    /// The operation has ended. Its answer goes to the caller if it counts and the caller is there, who then finds nothing of what was `taken` along still in use; else
+    /// its value is dropped here and reported. Who called this wakes the caller then.
+    pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>, taken: &mut Taken) {
         let (sides, op) = (self.sides(), self.op());
         let report = sides.report(panic.as_ref(), found);
         if sides.stands(&report) {
             op.answer(panic, report);
+            // If the caller leaves right after this look, the late report is made outside.
+            if !sides.is_left() {
+                taken.let_go();
+            }
             if !sides.answer()
                 && let Some((panic, report)) = op.take_answer(&mut ())
             {
-                unwind::dispose(panic);
-                sides.stop(report);
+                self.stop(panic, report, taken);
             }
         } else {
-            op.clear();
-            unwind::dispose(panic);
-            sides.stop(report);
+            self.stop(panic, report, taken);
         }
+    }
+
+    /// The operation has ended without an answer that counts.
+    fn stop(&self, panic: Option<Payload>, report: Report, taken: &mut Taken) {
+        let mut report = Some(report);
+        let mut panic = Some(panic);
+        let panic_here = taken.inside(&mut || {
+            self.op().clear();
+            unwind::dispose(panic.take());
+            if let Some(report) = report.take() {
+                self.sides().stop(report);
+            }
+        });
+        debug_assert!(panic_here.is_none(), "nothing of ours panics");
     }
 
     /// The operation was destroyed before it had ended. A caller who waits gets `Cancelled`; one who has gone is told late.

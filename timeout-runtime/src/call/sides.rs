@@ -360,6 +360,11 @@ impl Sides<'_> {
         self.state.verdict.start()
     }
 
+    /// Whether the caller has gone. He may at any time.
+    pub(crate) fn is_left(&self) -> bool {
+        self.state.verdict.is_left()
+    }
+
     /// The answer has been stored and is published; `false` if the caller has left.
     pub(crate) fn answer(&self) -> bool {
         self.state.verdict.answer()

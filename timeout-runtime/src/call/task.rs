@@ -18,6 +18,7 @@ use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
+use super::carried::Along;
 use super::open::open;
 use super::record::{Apart, Elsewhere, Stage, Typed};
 use super::remote::{Launch, Launched, RemoteCall};
@@ -88,7 +89,7 @@ struct Side {
     call: Apart,
     // The call's from the first poll on.
     frame: Frame,
-    muted: Vec<u64>,
+    along: Along,
     started: bool,
 }
 
@@ -97,7 +98,7 @@ impl Side {
         Self {
             call,
             frame: Frame::Outside,
-            muted: frame::muted(),
+            along: Along::capture(),
             started: false,
         }
     }
@@ -115,30 +116,39 @@ impl Side {
 
     /// Runs a piece of the operation inside its call. A panic is given back.
     fn inside(&mut self, piece: &mut dyn FnMut()) -> Option<Payload> {
-        frame::mute(&self.muted, || {
-            let _inside = frame::enter(&mut self.frame);
-            unwind::panic_of(piece)
+        let Self { frame, along, .. } = self;
+        along.on_behalf(|taken| {
+            taken.inside(&mut || {
+                let _inside = frame::enter(frame);
+                piece();
+            })
         })
     }
 
     /// The operation has ended, with a value in `value` or by `panic`.
     fn conclude(self, value: &mut dyn Any, panic: Option<Payload>) {
         let Self {
-            call, frame, muted, ..
+            call,
+            frame,
+            mut along,
+            ..
         } = self;
         drop(frame);
-        frame::mute(&muted, || {
+        along.on_behalf(|taken| {
             let mut found = Found::nothing(call.sides().terms);
-            let panic =
-                panic.or_else(|| unwind::panic_of(&mut || call.op().keep(value, &mut found)));
-            call.conclude(panic, found);
+            let panic = panic.or_else(|| taken.inside(&mut || call.op().keep(value, &mut found)));
+            call.conclude(panic, found, taken);
             call.token().wake_owner();
         });
     }
 
     /// The operation was dropped before it had ended.
-    fn destroyed(self) {
-        frame::mute(&self.muted, || self.call.destroyed());
+    fn destroyed(mut self) {
+        let call = &self.call;
+        self.along.on_behalf(|taken| {
+            let panic = taken.inside(&mut || call.destroyed());
+            debug_assert!(panic.is_none(), "nothing of ours panics");
+        });
     }
 }
 

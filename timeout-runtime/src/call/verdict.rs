@@ -69,6 +69,11 @@ impl Verdict {
         Phase::of(self.0.load(Ordering::Acquire))
     }
 
+    /// Whether the caller has given up. He may at any time.
+    pub(crate) fn is_left(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & LEFT != 0
+    }
+
     /// The operation is about to run; `false` if the caller has withdrawn it.
     #[must_use]
     pub(crate) fn start(&self) -> bool {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::frame;
-use crate::unwind::{self, Kept};
-
-use super::listener;
+use crate::roster::Entry;
 
 /// A source of timestamps for events. It has no say in any deadline, those are kept by the monotonic clock.
 ///
@@ -25,23 +23,17 @@ impl<F: Fn() -> SystemTime + Send + Sync> TimestampClock for F {
 
 /// A policy's own clock.
 #[derive(Clone)]
-pub(crate) struct OwnClock {
-    id: u64,
-    clock: Kept<Arc<dyn TimestampClock>>,
-}
+pub(crate) struct OwnClock(Entry<dyn TimestampClock>);
 
 impl OwnClock {
     pub(crate) fn new(clock: Arc<dyn TimestampClock>) -> Self {
-        Self {
-            id: listener::fresh_id(),
-            clock: Kept::new(clock),
-        }
+        Self(Entry::new(clock))
     }
 
     /// What it says, outside any call; `None` if it panics, or is asked on behalf of itself.
     pub(crate) fn read(&self) -> Option<SystemTime> {
-        let clock = self.clock.get().filter(|_| !frame::is_muted(self.id))?;
-        let read = || frame::outside(|| unwind::catch(|| clock.now()));
-        frame::mute(&[self.id], read).map_err(unwind::dispose).ok()
+        let mut now = None;
+        frame::outside(|| self.0.call(|clock| now = Some(clock.now())));
+        now
     }
 }

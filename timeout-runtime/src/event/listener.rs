@@ -2,37 +2,22 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock, one_per_process, try_lock};
-use crate::unwind::{self, Kept};
-use crate::{forked, frame};
+use crate::frame;
+use crate::roster::{Entry, Roster};
+use crate::sync::{AtomicUsize, Mutex, one_per_process};
 
 use super::Event;
 
 /// Who listens.
 pub(crate) type Listen = dyn Fn(&Event<'_>) + Send + Sync;
 
-#[derive(Clone)]
-struct Entry {
-    id: u64,
-    listen: Arc<Listen>,
-}
-
-struct Listeners {
-    /// In the order they came; replaced as a whole, so that an event is told without the lock.
-    list: Mutex<Option<Arc<[Entry]>>>,
-    count: AtomicUsize,
-}
-
 one_per_process! {
-    static LISTENERS: Listeners = Listeners {
+    static LISTENERS: Roster<Listen> = Roster {
         list: Mutex::new(None),
         count: AtomicUsize::new(0),
     };
 }
-
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// Has `listen` called for each event of this process, on the thread that ends the call.
 ///
@@ -59,39 +44,8 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 /// # Ok::<(), TimeoutError>(())
 /// ```
 pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> ListenerHandle {
-    let id = fresh_id();
-    let entry = Entry {
-        id,
-        listen: Arc::new(listen),
-    };
-    LISTENERS.change(|entries| entries.push(entry));
-    ListenerHandle { id: Some(id) }
-}
-
-/// A number for what is muted while it runs.
-pub(super) fn fresh_id() -> u64 {
-    NEXT_ID.fetch_add(1, Ordering::Relaxed)
-}
-
-impl Listeners {
-    /// Who listens now. In a forked child nobody, if a thread of the parent has held the list at the fork.
-    fn listening(&self) -> Option<Arc<[Entry]>> {
-        match try_lock(&self.list) {
-            Some(list) => list.clone(),
-            None if forked::is_child() => None,
-            None => lock(&self.list).clone(),
-        }
-    }
-
-    /// Replaces the list; the old one, and with it perhaps a listener, is dropped outside the lock.
-    fn change(&self, edit: impl FnOnce(&mut Vec<Entry>)) {
-        let mut list = lock(&self.list);
-        let mut entries = list.as_deref().unwrap_or_default().to_vec();
-        edit(&mut entries);
-        self.count.store(entries.len(), Ordering::Relaxed);
-        let old = list.replace(entries.into());
-        drop(list);
-        unwind::dispose(old);
+    ListenerHandle {
+        id: Some(LISTENERS.add(Arc::new(listen))),
     }
 }
 
@@ -112,7 +66,7 @@ impl ListenerHandle {
 impl Drop for ListenerHandle {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            LISTENERS.change(|entries| entries.retain(|entry| entry.id != id));
+            LISTENERS.remove(id);
         }
     }
 }
@@ -125,46 +79,29 @@ impl fmt::Debug for ListenerHandle {
 
 /// A policy's own listener.
 #[derive(Clone)]
-pub(crate) struct Own {
-    id: u64,
-    listen: Kept<Arc<Listen>>,
-}
+pub(crate) struct Own(Entry<Listen>);
 
 impl Own {
     pub(crate) fn new(listen: Arc<Listen>) -> Self {
-        Self {
-            id: fresh_id(),
-            listen: Kept::new(listen),
-        }
+        Self(Entry::new(listen))
     }
 }
 
 /// Whether anybody would hear of an event. One relaxed load where nobody listens.
 #[inline]
 pub(crate) fn is_heard(own: Option<&Own>) -> bool {
-    own.is_some() || LISTENERS.count.load(Ordering::Relaxed) != 0
+    own.is_some() || !LISTENERS.is_empty()
 }
 
 /// Tells `event` to the policy's own listener and to all registered ones.
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
-    let listeners = LISTENERS.listening();
+    let registered = LISTENERS.now();
+    let registered = registered.as_deref().unwrap_or_default();
     frame::outside(|| {
-        if let Some(Own { id, listen }) = own
-            && let Some(listen) = listen.get()
-        {
-            call(*id, &**listen, event);
-        }
-        for Entry { id, listen } in listeners.as_deref().unwrap_or_default() {
-            call(*id, &**listen, event);
+        for listener in own.map(|Own(own)| own).into_iter().chain(registered) {
+            listener.call(|listen| listen(event));
         }
     });
-    unwind::dispose(listeners);
-}
-
-fn call(id: u64, listen: &Listen, event: &Event<'_>) {
-    if !frame::is_muted(id) {
-        frame::mute(&[id], || unwind::contain(|| listen(event)));
-    }
 }
 
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]

@@ -125,6 +125,16 @@ pub(crate) fn call(key: Key) -> Option<CallId> {
     lock(&*REGISTRY).by_key.get(&key).map(|left| left.call)
 }
 
+/// Whether the operation of `call` was added, and has not been removed.
+#[cfg(feature = "metrics")]
+pub(crate) fn has(call: CallId) -> bool {
+    any()
+        && lock(&*REGISTRY)
+            .by_key
+            .values()
+            .any(|left| left.call == call)
+}
+
 /// The operation has ended, and that has been told; nothing happens if it was never added.
 pub(crate) fn remove(key: Key) {
     let mut registry = lock(&*REGISTRY);

@@ -30,7 +30,7 @@ use super::header::DeadlineHeader;
 /// use std::convert::Infallible;
 /// use std::time::Duration;
 /// use http::Request;
-/// use timeout_runtime::tower::{ClientError, ClientLayer, DeadlineHeader};
+/// use timeout_runtime::integrations::tower::{ClientError, ClientLayer, DeadlineHeader};
 /// use timeout_runtime::{Deadline, CallContext};
 /// use tower::{Layer, ServiceExt, service_fn};
 ///

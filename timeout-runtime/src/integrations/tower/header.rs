@@ -31,7 +31,7 @@ const LONGEST: u64 = 400 * 366 * 86_400 * 1_000_000_000;
 /// ```
 /// use std::time::Duration;
 /// use http::HeaderMap;
-/// use timeout_runtime::tower::{DeadlineHeader, HeaderMistake};
+/// use timeout_runtime::integrations::tower::{DeadlineHeader, HeaderMistake};
 ///
 /// let header = DeadlineHeader::grpc();
 /// let mut headers = HeaderMap::new();
@@ -75,7 +75,7 @@ impl DeadlineHeader {
     /// ```
     /// use std::time::Duration;
     /// use http::HeaderName;
-    /// use timeout_runtime::tower::DeadlineHeader;
+    /// use timeout_runtime::integrations::tower::DeadlineHeader;
     ///
     /// let header = DeadlineHeader::millis(HeaderName::from_static("x-time-left"));
     /// assert_eq!(header.value(Duration::from_micros(1001)), "2");

@@ -39,7 +39,7 @@ use super::header::{DeadlineHeader, HeaderError};
 /// use std::time::Duration;
 /// use http::{Request, Response, StatusCode};
 /// use timeout_runtime::Deadline;
-/// use timeout_runtime::tower::{DeadlineHeader, ServerLayer};
+/// use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
 /// use tower::{Layer, ServiceExt, service_fn};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -89,7 +89,7 @@ impl fmt::Display for Refusal {
 /// Answers as gRPC does, with the status alone: `DEADLINE_EXCEEDED` (4) where time has run out, `INTERNAL` (13) for a malformed header.
 ///
 /// ```
-/// use timeout_runtime::tower::{Refusal, grpc_status};
+/// use timeout_runtime::integrations::tower::{Refusal, grpc_status};
 ///
 /// let answer = grpc_status::<()>(Refusal::Expired);
 /// assert_eq!(answer.headers()["grpc-status"], "4");
@@ -118,7 +118,7 @@ pub fn grpc_status<B: Default>(refusal: Refusal) -> Response<B> {
 /// Answers with an empty body and the status 504, gateway timeout, where time has run out, and 400, bad request, for a malformed header.
 ///
 /// ```
-/// use timeout_runtime::tower::{Refusal, http_status};
+/// use timeout_runtime::integrations::tower::{Refusal, http_status};
 ///
 /// assert_eq!(http_status::<()>(Refusal::Expired).status(), 504);
 /// ```
@@ -152,7 +152,7 @@ impl<A> ServerLayer<A> {
     ///
     /// ```
     /// use http::Response;
-    /// use timeout_runtime::tower::{DeadlineHeader, Refusal, ServerLayer};
+    /// use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
     ///
     /// let layer = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
     ///     let mut answer = Response::new(format!("sorry: {refusal}"));

@@ -1,0 +1,66 @@
+//! `tracing`: what operations log on a worker and in a task is inside their caller's span, and so are the endings of the calls.
+//!
+//! ```text
+//! cargo run -p timeout-examples --example traced
+//! ```
+
+use std::sync::mpsc::{Receiver, channel};
+
+use timeout_runtime::integrations::tracing::{propagate_spans, record_endings};
+use timeout_runtime::{TimeoutError, timeout};
+use tracing::{Level, info, instrument};
+
+/// On a worker.
+#[timeout(name = "price", secs = 20)]
+fn price(sku: &'static str) -> Result<u32, TimeoutError> {
+    info!(sku, "looks up the price");
+    Ok(12)
+}
+
+/// In a task of its own, which may be polled by any thread.
+#[timeout(name = "offer", secs = 20, run = "task")]
+async fn offer(price: u32) -> Result<u32, TimeoutError> {
+    info!(price, "makes an offer");
+    tokio::task::yield_now().await;
+    info!("has made an offer");
+    Ok(price - 1)
+}
+
+/// Is not told of its limit, and runs until the books are there.
+#[timeout(name = "audit", ms = 50, cancel = false)]
+fn audit(books: Receiver<()>) -> Result<(), TimeoutError> {
+    // An error means that there will be none.
+    let _ = books.recv();
+    info!("has audited");
+    Ok(())
+}
+
+#[instrument]
+async fn order(id: u32) -> Result<u32, TimeoutError> {
+    let price = price("bolt")?;
+    let offer = offer(price).await?;
+    let (books, has_books) = channel();
+    let late = audit(has_books);
+    assert!(late.is_err_and(|error| error.is_timed_out()));
+    // An error means that the audit is over.
+    let _ = books.send(());
+    Ok(offer)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), TimeoutError> {
+    tracing_subscriber::fmt()
+        .with_max_level(Level::DEBUG)
+        .with_thread_names(true)
+        .with_ansi(false)
+        .without_time()
+        .init();
+    let _spans = propagate_spans();
+    let _endings = record_endings();
+
+    let offer = order(7).await?;
+    assert_eq!(offer, 11);
+    // The audit tells its late ending.
+    timeout_runtime::workers::drain(std::time::Duration::from_secs(20));
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Links between tokens of both kinds leave nothing behind with the one that lives on, however many there were.
+//!
+//! The memory of the whole process is counted, so there is one test here.
+
+use std::alloc::System;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use timeout_runtime::CancelToken;
+use timeout_runtime::integrations::tokio_util::{from_tokio, to_tokio};
+use tokio_util::sync::CancellationToken;
+
+#[global_allocator]
+static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const LINKS: usize = 10_000;
+
+/// How many allocations more there are after `links` than before.
+fn left(links: impl Fn()) -> usize {
+    // Lists grow once, by what is there at a time.
+    links();
+    let region = Region::new(MEMORY);
+    (0..LINKS).for_each(|_| links());
+    let change = region.change();
+    change.allocations.saturating_sub(change.deallocations)
+}
+
+#[test]
+fn many_links_leave_nothing_with_the_token_that_lives_on() {
+    let (ours, theirs) = (CancelToken::new(), CancellationToken::new());
+    let from = left(|| drop(from_tokio(&theirs)));
+    assert!(from < 100, "{from} allocations are left by links to ours");
+    let below = left(|| drop(from_tokio(&theirs).child()));
+    assert!(below < 100, "{below} allocations are left by tokens below");
+    let to = left(|| drop(to_tokio(&ours)));
+    assert!(to < 100, "{to} allocations are left by links to theirs");
+    let both = left(|| {
+        let theirs = to_tokio(&ours);
+        drop(from_tokio(&theirs));
+    });
+    assert!(both < 100, "{both} allocations are left by links of links");
+    let cancelled = left(|| {
+        let theirs = CancellationToken::new();
+        let _ours = CancelToken::linked([from_tokio(&theirs), ours.clone()]);
+    });
+    assert!(
+        cancelled < 100,
+        "{cancelled} allocations are left by dropped ones"
+    );
+}

@@ -1,0 +1,88 @@
+//! Numbers for [`metrics`](https://docs.rs/metrics): how many calls end in which way, how long they take, and what is left running.
+//!
+//! | name | kind | labels | what |
+//! |---|---|---|---|
+//! | `timeout_calls_total` | counter | `name`, `status` | calls that have ended |
+//! | `timeout_call_duration_seconds` | histogram | `name`, `status` | how long after its start a call ended; not of calls that were not started |
+//! | `timeout_late_endings_total` | counter | `name`, `status` | operations that ended after their call |
+//! | `timeout_abandoned_operations` | gauge | `name` | operations that still run although their call has ended |
+//!
+//! `name` is the call's name, which is written in the program, so there are only so many. `status` is `succeeded`, `failed`, `timed_out`, `deadline_exceeded`,
+//! `cancelled`, `not_started` or `dropped` for calls, `abandoned_succeeded` or `abandoned_failed` for late endings.
+//!
+//! ```
+//! use timeout_runtime::integrations::metrics;
+//! use timeout_runtime::{TimeoutError, timeout};
+//!
+//! #[timeout(name = "price", secs = 5)]
+//! fn price() -> Result<u32, TimeoutError> {
+//!     Ok(7)
+//! }
+//!
+//! // Once, at the start of the program, after the recorder was installed.
+//! let _numbers = metrics::record_endings();
+//! assert_eq!(price()?, 7); // timeout_calls_total{name="price",status="succeeded"} 1
+//! # Ok::<(), TimeoutError>(())
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use ::metrics::{
+    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
+
+use crate::event::listener::{ListenerHandle, add_listener};
+use crate::event::{CallId, Event, EventKind};
+use crate::sync::lock;
+use crate::workers::abandoned;
+
+use super::ending;
+
+const CALLS: &str = "timeout_calls_total";
+const DURATION: &str = "timeout_call_duration_seconds";
+const LATE: &str = "timeout_late_endings_total";
+const ABANDONED: &str = "timeout_abandoned_operations";
+
+/// Counts every event of this process from now on, and describes the numbers to the recorder that is there now. To be called once: a second time counts
+/// everything twice.
+///
+/// The gauge has the operations that are abandoned from now on. When the listener is removed, it stays as it is.
+pub fn record_endings() -> ListenerHandle {
+    describe_counter!(CALLS, Unit::Count, "Calls that have ended.");
+    describe_histogram!(
+        DURATION,
+        Unit::Seconds,
+        "How long after its start a call ended."
+    );
+    describe_counter!(LATE, Unit::Count, "Operations that ended after their call.");
+    describe_gauge!(
+        ABANDONED,
+        Unit::Count,
+        "Operations that still run although their call has ended."
+    );
+    let counted = Mutex::new(HashSet::new());
+    add_listener(move |event| record(event, &counted))
+}
+
+/// `counted` has the calls whose operations are in the gauge.
+fn record(event: &Event<'_>, counted: &Mutex<HashSet<CallId>>) {
+    let (name, status) = (event.name, ending(&event.kind));
+    if !event.kind.is_verdict() {
+        counter!(LATE, "name" => name, "status" => status).increment(1);
+        let was_counted = lock(counted).remove(&event.call);
+        if was_counted {
+            gauge!(ABANDONED, "name" => name).decrement(1);
+        }
+        return;
+    }
+    counter!(CALLS, "name" => name, "status" => status).increment(1);
+    if !matches!(event.kind, EventKind::NotStarted(_)) {
+        histogram!(DURATION, "name" => name, "status" => status).record(event.elapsed);
+    }
+    // An operation is listed before its call's verdict is told, and its late ending is told after that.
+    if abandoned::has(event.call) {
+        lock(counted).insert(event.call);
+        gauge!(ABANDONED, "name" => name).increment(1);
+    }
+}

@@ -1,0 +1,113 @@
+//! Spans and events of [`tracing`](https://docs.rs/tracing): operations run inside their caller's span, and endings become events.
+//!
+//! ```
+//! use timeout_runtime::integrations::tracing;
+//! use timeout_runtime::{TimeoutError, timeout};
+//!
+//! #[timeout(name = "price", secs = 5)]
+//! fn price() -> Result<u32, TimeoutError> {
+//!     ::tracing::info!("looked up"); // on a worker, inside the span `order`
+//!     Ok(7)
+//! }
+//!
+//! // Once, at the start of the program.
+//! let _spans = tracing::propagate_spans();
+//! let _endings = tracing::record_endings();
+//!
+//! let order = ::tracing::info_span!("order").entered();
+//! assert_eq!(price()?, 7);
+//! # Ok::<(), TimeoutError>(())
+//! ```
+//!
+//! Spans that are bound to a future by `instrument` need this too, where an async call runs as a task or on a worker: such a call begins when its future is first
+//! polled, inside that span.
+
+use ::tracing::{Dispatch, Level, Span, dispatcher, event, field};
+
+use crate::event::listener::{ListenerHandle, add_listener};
+use crate::event::{Event, EventKind, Failure};
+use crate::propagator::{PropagatorHandle, add_propagator};
+
+use super::ending;
+
+/// Has operations on workers and in tasks run inside the span around their call, and with the subscriber that is the default there, a scoped one too.
+///
+/// The span is entered again at each poll of a task. It is left, and let go of, before the caller gets the answer, so that it closes when the caller closes it;
+/// an operation that is abandoned keeps it open until it ends.
+pub fn propagate_spans() -> PropagatorHandle {
+    add_propagator(|| {
+        let span = Span::current();
+        let dispatch = dispatcher::get_default(Dispatch::clone);
+        move || {
+            let dispatch = dispatcher::set_default(&dispatch);
+            // The first of the two is dropped first.
+            (span.clone().entered(), dispatch)
+        }
+    })
+}
+
+/// Records every event of this process, by [`record`].
+pub fn record_endings() -> ListenerHandle {
+    add_listener(record)
+}
+
+/// Records one event: a listener, for [`add_listener`] or for a policy's
+/// [`with_listener`](crate::Timeout::with_listener).
+///
+/// The verdict of a call is recorded where the caller is, inside its span; a late ending where the operation was, inside the caller's span if there is
+/// [`propagate_spans`].
+///
+/// | level | message |
+/// |---|---|
+/// | `DEBUG` | `succeeded`, `dropped` |
+/// | `INFO` | `cancelled` |
+/// | `WARN` | `failed` with an error, `timed_out`, `deadline_exceeded`, `not_started`, `abandoned_succeeded`, `abandoned_failed` with an error |
+/// | `ERROR` | `failed` and `abandoned_failed` with a panic |
+///
+/// The target is `timeout_runtime`. The fields are `name`, `call`, the call's number, `elapsed`, and where there is one, `limit`, `worker`, `failure`, the text of the
+/// error or the panic, and `cause`, why the call was not started.
+pub fn record(event: &Event<'_>) {
+    macro_rules! record_at {
+        ($level:expr) => {
+            event!(
+                target: "timeout_runtime",
+                $level,
+                name = event.name,
+                call = event.call.get(),
+                elapsed = field::debug(event.elapsed),
+                limit = event.limit.map(field::debug),
+                worker = event.worker.map(field::display),
+                failure = failure(&event.kind).map(field::display),
+                cause = cause(&event.kind).map(field::display),
+                "{}",
+                ending(&event.kind),
+            )
+        };
+    }
+    match &event.kind {
+        EventKind::Succeeded | EventKind::Dropped => record_at!(Level::DEBUG),
+        EventKind::Cancelled => record_at!(Level::INFO),
+        EventKind::Failed(Failure::Panic(_))
+        | EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => record_at!(Level::ERROR),
+        EventKind::Failed(_)
+        | EventKind::TimedOut
+        | EventKind::DeadlineExceeded
+        | EventKind::NotStarted(_)
+        | EventKind::AbandonedWorkerSucceeded
+        | EventKind::AbandonedWorkerFailed(_) => record_at!(Level::WARN),
+    }
+}
+
+fn failure<'a>(kind: &'a EventKind<'a>) -> Option<&'a Failure<'a>> {
+    match kind {
+        EventKind::Failed(failure) | EventKind::AbandonedWorkerFailed(failure) => Some(failure),
+        _ => None,
+    }
+}
+
+fn cause(kind: &EventKind<'_>) -> Option<crate::error::Cause> {
+    match kind {
+        EventKind::NotStarted(cause) => Some(*cause),
+        _ => None,
+    }
+}
