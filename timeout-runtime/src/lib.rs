@@ -32,7 +32,7 @@ pub use event::listener::{ListenerHandle, add_listener};
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Outcome};
 pub use returns::{Ending, FromTimeout, panic_on_timeout};
-pub use timeout::Timeout;
+pub use timeout::{Timeout, WithOnLate};
 pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};
 
 #[cfg(feature = "macros")]
