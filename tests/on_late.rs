@@ -10,9 +10,11 @@ mod panics;
 mod support;
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +23,8 @@ use support::{
     record, runtime, until_past,
 };
 use timeout_runtime::{
-    CallStatus, CancelToken, Deadline, EventKind, Failure, Outcome, TimeoutError, is_cancelled,
-    timeout, workers,
+    CallContext, CallStatus, CancelToken, Deadline, EventKind, Failure, Outcome, TimeoutError,
+    is_cancelled, timeout, workers,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -381,12 +383,59 @@ fn an_answer_that_nobody_took_goes_to_on_late_where_the_future_is_dropped() {
         go.open();
         woken.wait();
         assert_eq!(back.answers(), []);
-        drop(call);
+        // Who drops it may be inside a call.
+        let around = Deadline::after(SOON);
+        CallContext::detached()
+            .with_deadline(around)
+            .run(|| drop(call));
         let here = thread::current().name().map(str::to_owned);
         assert_eq!(back.answers(), [Ok(7)]);
         assert_eq!(back.threads(), [here.expect("a name")]);
         let expected = [EventKind::Dropped, EventKind::AbandonedWorkerSucceeded];
         assert_eq!(recorder.kinds(), expected);
+    }
+}
+
+/// A future that answers, and then panics when it is dropped.
+struct Dropped;
+
+impl Future for Dropped {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Answer> {
+        Poll::Ready(Ok(7))
+    }
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        panic!("wanted: a destructor");
+    }
+}
+
+/// Had gone wrong: the answer was leaked on a worker. Guards against a panic in a panic as well, which ends the process.
+#[test]
+fn an_answer_before_a_panicking_destructor_goes_to_on_late_which_may_panic_too() {
+    panics::record_panics();
+    let timeout = limit("on_late::destructor", 60_000);
+    for way in [Way::AsyncTask, Way::AsyncWorker] {
+        let back = Back::default();
+        let taker = back.taker();
+        let call = timeout.on_late(|late| {
+            taker(late);
+            panic!("wanted: on_late, and a destructor");
+        });
+        let ending = catch_unwind(AssertUnwindSafe(|| match way {
+            Way::AsyncTask => in_runtime(call.outcome_task(|_| Dropped)),
+            _ => block_on(call.outcome_async_on_worker(|_| Dropped)),
+        }));
+        let panic = ending.expect_err("a panic goes on in the caller");
+        assert_eq!(
+            panic.downcast_ref(),
+            Some(&"wanted: a destructor"),
+            "{way:?}"
+        );
+        assert_eq!(back.answers(), [Ok(7)], "{way:?}");
     }
 }
 
