@@ -25,7 +25,7 @@ mod unwind;
 pub mod workers;
 
 pub use context::{CallContext, Scope, check, is_cancelled};
-pub use deadline::Deadline;
+pub use deadline::{Deadline, InvalidDeadline};
 pub use error::{Cause, InvalidLimit, TimeoutError};
 pub use event::clock::TimestampClock;
 pub use event::listener::{ListenerHandle, add_listener};
