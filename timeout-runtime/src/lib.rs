@@ -11,6 +11,7 @@ mod deadline;
 mod error;
 mod event;
 mod frame;
+mod integrations;
 mod outcome;
 mod parking;
 mod policy;
@@ -30,6 +31,8 @@ pub use error::{Cause, InvalidLimit, TimeoutError};
 pub use event::clock::TimestampClock;
 pub use event::listener::{ListenerHandle, add_listener};
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
+#[cfg(feature = "latency")]
+pub use integrations::latency::{Advice, Latency};
 pub use outcome::{CallStatus, Outcome};
 pub use returns::{Ending, FromTimeout, panic_on_timeout};
 pub use timeout::{Timeout, WithOnLate};
