@@ -151,6 +151,18 @@ fn blocking_io_is_interrupted() {
 }
 
 #[test]
+fn a_stuck_child_is_killed_at_the_deadline_that_another_heeds() {
+    let Printed { stdout, code, .. } = run_plain("child");
+    assert_eq!(
+        stdout,
+        "quick: the child has ended by itself: true\nquick: done in time\n\
+         careful: the child has ended by itself: true\ncareful: too little time for an hour of work\n\
+         stuck: the child has ended by itself: false\nstuck: timed out\n"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn retry_tells_the_limit_of_an_attempt_from_that_of_all() {
     let Printed { stdout, code, .. } = run_plain("retry");
     assert_eq!(

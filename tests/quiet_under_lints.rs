@@ -52,6 +52,16 @@ fn one_line() -> Answer { Ok(42) }
 #[timeout(secs = 60, fallback = |_| ())]
 fn nothing() {}
 
+/// Nothing, which goes nowhere if it is late.
+#[timeout(secs = 60, fallback = |_| (), on_late = |()| {})]
+fn nothing_late() {}
+
+/// One number, which is dropped if it is late.
+#[timeout(secs = 60, on_late = drop)]
+async fn one_number() -> Answer {
+    ready(Ok(42)).await
+}
+
 /// Nothing much.
 #[timeout(secs = 60, fallback = |_| ())]
 fn nothing_much() {
@@ -168,10 +178,12 @@ fn now(future: impl Future<Output = Answer>) -> Answer {
 #[test]
 fn annotated_functions_are_quiet() -> Result<(), TimeoutError> {
     nothing();
+    nothing_late();
     nothing_much();
     let mut table = Table(42);
     let answers = [
         one_line()?,
+        now(one_number())?,
         not_used(1)?,
         not_bound(1, (2, 42))?,
         changed(41)?,

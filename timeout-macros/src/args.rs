@@ -28,6 +28,7 @@ pub(crate) struct Args {
     pub(crate) deadline: Slot<TokenStream>,
     pub(crate) inherit: Slot<bool>,
     pub(crate) fallback: Slot<TokenStream>,
+    pub(crate) on_late: Slot<TokenStream>,
     pub(crate) max_abandoned: Slot<TokenStream>,
     pub(crate) runtime: Slot<Path>,
     /// A part of the text was not understood, so an option that seems to be left out may be the one meant by it.
@@ -68,7 +69,7 @@ impl Key {
 }
 
 /// Every option there is, in the order in which they are listed to users.
-static KEYS: [Key; 14] = [
+static KEYS: [Key; 15] = [
     Key {
         word: "name",
         takes: "a string",
@@ -154,6 +155,13 @@ static KEYS: [Key; 14] = [
         read: |option, args| option.fill(&mut args.fallback, values::function),
     },
     Key {
+        word: "on_late",
+        takes: "a function of the return type",
+        example: "on_late = give_back",
+        near: &["late", "on_abandoned", "reclaim", "dispose", "cleanup"],
+        read: |option, args| option.fill(&mut args.on_late, values::function),
+    },
+    Key {
         word: "max_abandoned",
         takes: "an integer",
         example: "max_abandoned = 8",
@@ -187,7 +195,7 @@ impl Args {
     }
 
     /// The expressions that are evaluated in front of the operation, as typed, or nothing.
-    pub(crate) fn expressions(&self) -> [TokenStream; 8] {
+    pub(crate) fn expressions(&self) -> [TokenStream; 9] {
         [
             self.ms.typed(),
             self.secs.typed(),
@@ -196,6 +204,7 @@ impl Args {
             self.upstream.typed(),
             self.deadline.typed(),
             self.fallback.typed(),
+            self.on_late.typed(),
             self.max_abandoned.typed(),
         ]
     }

@@ -10,12 +10,11 @@ use syn::{FnArg, Signature};
 
 use crate::bindings;
 use crate::item::Item;
-use crate::params::{Kind, Param};
-use crate::plan::{Door, Limit, Plan, Run};
+use crate::options;
+use crate::params::Param;
+use crate::plan::{Door, Plan, Run};
 use crate::shape::Shape;
-use crate::slot::Given;
 use crate::types;
-use crate::values::Time;
 
 /// The function, with its body turned into an operation:
 ///
@@ -48,7 +47,11 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         ..sig.clone()
     };
     let expansion = Expansion::new(plan);
-    let (policy, options, call) = (expansion.policy(), expansion.options(), expansion.call());
+    let (policy, options, call) = (
+        expansion.policy(),
+        options::all(plan, expansion.here, &expansion.answer),
+        expansion.call(),
+    );
     let (inner_attrs, door) = (&body.attrs, open(plan.door, expansion.here));
     // The braces keep their place: with any other, functions that nobody calls are no longer reported.
     let block = braces(
@@ -150,80 +153,6 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// What this call asks for. Each option is a statement of its own, in the order in which they are written, so that
-    /// a lock which one of them takes is free again for the next and for the operation:
-    ///
-    /// ```text
-    /// #[timeout(ms = self.config.lock().ms, grace = "5ms")] async fn load(&self, cancel_token: CancelToken) -> …
-    /// ```
-    ///
-    /// becomes
-    ///
-    /// ```text
-    /// let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    /// let (__ask, __form) = __ask.caller_token(&cancel_token);
-    /// let __ask = __ask.ms(self.config.lock().ms);
-    /// let __ask = __ask.grace(__timeout_p::Duration::new(0, 5_000_000));
-    /// ```
-    fn options(&self) -> TokenStream {
-        let Self {
-            plan,
-            here,
-            ref answer,
-        } = *self;
-        let mut options = Vec::from_iter(plan.limit.as_ref().map(limit));
-        options.extend(
-            plan.deadline
-                .as_ref()
-                .map(|deadline| ask(deadline, "deadline", &deadline.value)),
-        );
-        options.extend(plan.upstream.iter().flat_map(|upstream| {
-            let tokens = upstream.value.iter();
-            tokens.map(|token| ask(upstream, "upstream", token))
-        }));
-        options.extend(
-            plan.run
-                .grace()
-                .map(|grace| ask(grace, "grace", time(&grace.value))),
-        );
-        options.extend(
-            plan.max_abandoned
-                .as_ref()
-                .map(|count| ask(count, "max_abandoned", &count.value)),
-        );
-        options.extend(plan.fallback.as_ref().map(|fallback| {
-            let function = &fallback.value;
-            (fallback.place, quote_spanned!(here=> let __fallback = __timeout_p::fallback(__timeout_p::never_run::<#answer>, #function);))
-        }));
-        options.sort_by_key(|(place, _)| *place);
-        let options = options.into_iter().map(|(_, option)| option);
-        let caller = plan.params.iter().map(|param| self.caller_token(param));
-        let detached = (!plan.inherits).then(|| quote_spanned!(here=> .detached()));
-        quote_spanned! {here=>
-            let __ask = __timeout_p::ask(&__TIMEOUT_POLICY)#detached;
-            #(#caller)*
-            #(#options)*
-        }
-    }
-
-    /// The caller's token stops the call as well. Its type is judged by the runtime, at the type; what the body gets
-    /// in its place has the type that comes out, so that a wrong one is one error. A token that may not be there:
-    ///
-    /// ```text
-    /// let __form = __timeout_p::ByValue;
-    /// #[cfg(unix)]
-    /// let (__ask, __form) = __ask.caller_token(&cancel_token);
-    /// ```
-    fn caller_token(&self, param: &Param) -> TokenStream {
-        let (Kind::Token { ident, ty, .. }, conditions) = (&param.kind, &param.conditions) else {
-            return TokenStream::new();
-        };
-        let otherwise = (!conditions.is_empty())
-            .then(|| quote_spanned!(self.here=> let __form = __timeout_p::ByValue;));
-        let token = bindings::relocated(quote_spanned!(self.here=> &#ident), ty.span());
-        quote_spanned!(self.here=> #otherwise #(#conditions)* let (__ask, __form) = __ask.caller_token(#token);)
-    }
-
     /// The one call into the runtime, for an `async fn` with `.await` behind it:
     ///
     /// ```text
@@ -237,7 +166,7 @@ impl<'a> Expansion<'a> {
     /// __timeout_p::Box::pin(__timeout_p::made_inline::<Result<usize, TimeoutError>, _, _, _>(__ask, OPERATION))
     /// ```
     ///
-    /// With `fallback`, nothing is asked of the return type, and what it would have answered is handed over:
+    /// With `fallback`, nothing is asked of the return type, and what it would have answered is handed over; `rim` has the rest:
     ///
     /// ```text
     /// __timeout_p::sync_worker_or::<usize, _, _, _>(__ask, __fallback, OPERATION, |__answer| __timeout_p::Answer(__answer).ending())
@@ -264,12 +193,22 @@ impl<'a> Expansion<'a> {
         };
         let result = result.map(|ty| quote_spanned!(*here=> -> #ty));
         let operation = quote_spanned!(*here=> move |#parameter| #result #operation);
-        let call = if plan.fallback.is_some() {
+        let operation = self.unclaimed(
+            match plan.shape {
+                Shape::Sync(_) => "unclaimed",
+                Shape::Async(_) | Shape::Future(_) => "unclaimed_maker",
+            },
+            operation,
+        );
+        let call = if let Some(Rim {
+            answer,
+            finish,
+            means,
+        }) = self.rim()
+        {
             let entry = format_ident!("{entry}_or", span = *here);
             quote_spanned! {*here=>
-                __timeout_p::#entry::<#answer, _, _ #future, _>(
-                    __ask, __fallback, #operation, |__answer| __timeout_p::Answer(__answer).ending(),
-                )
+                __timeout_p::#entry::<#answer, _, _ #future, _>(__ask, #finish, #operation, #means)
             }
         } else {
             let entry = Ident::new(entry, *here);
@@ -297,12 +236,15 @@ impl<'a> Expansion<'a> {
         let token = (!plan.door.uses.is_empty()).then(
             || quote_spanned!(*here=> let __token = __call.param::<__timeout_p::CancelToken>();),
         );
-        let operation = self.operation();
-        let wait = if plan.fallback.is_some() {
+        let operation = self.unclaimed("unclaimed_future", self.operation());
+        let wait = if let Some(Rim {
+            answer,
+            finish,
+            means,
+        }) = self.rim()
+        {
             quote_spanned! {*here=>
-                __call.until_verdict_or::<#answer, _, _>(
-                    __fallback, __op, |__answer| __timeout_p::Answer(__answer).ending(),
-                ).await
+                __call.until_verdict_or::<#answer, _, _>(#finish, __op, #means).await
             }
         } else {
             quote_spanned!(*here=> __call.until_verdict::<#answer, _>(__op).await)
@@ -313,6 +255,54 @@ impl<'a> Expansion<'a> {
             let __op = __timeout_p::pin!(#operation);
             #wait
         }
+    }
+
+    /// What callers get, where that is more than the return type says. With `on_late`, the answer is wrapped until a caller has it:
+    ///
+    /// ```text
+    /// let __on_late = __timeout_p::on_late(__timeout_p::never_run::<Option<Connection>>, give_back);
+    /// __timeout_p::sync_worker_or::<__timeout_p::Unclaimed<Option<Connection>, _>, _, _, _>(
+    ///     __ask,
+    ///     __timeout_p::claim_or_convert::<Option<Connection>>(),
+    ///     __timeout_p::unclaimed(__on_late, OPERATION),
+    ///     __timeout_p::ending::<Option<Connection>, _>(),
+    /// )
+    /// ```
+    fn rim(&self) -> Option<Rim> {
+        let Self { plan, here, answer } = self;
+        let unclaimed = || quote_spanned!(*here=> __timeout_p::Unclaimed<#answer, _>);
+        let (answer, finish, means) = match (&plan.fallback, &plan.on_late) {
+            (None, None) => return None,
+            (Some(_), None) => (
+                answer.clone(),
+                quote_spanned!(*here=> __fallback),
+                quote_spanned!(*here=> |__answer| __timeout_p::Answer(__answer).ending()),
+            ),
+            (Some(_), Some(_)) => (
+                unclaimed(),
+                quote_spanned!(*here=> __timeout_p::claim(__fallback)),
+                quote_spanned!(*here=> |__answer| __timeout_p::Answer(__answer.answer()).ending()),
+            ),
+            (None, Some(_)) => (
+                unclaimed(),
+                quote_spanned!(*here=> __timeout_p::claim_or_convert::<#answer>()),
+                quote_spanned!(*here=> __timeout_p::ending::<#answer, _>()),
+            ),
+        };
+        Some(Rim {
+            answer,
+            finish,
+            means,
+        })
+    }
+
+    /// The operation, with its answer wrapped by the runtime's function `wrap` where there is an `on_late`.
+    fn unclaimed(&self, wrap: &str, operation: TokenStream) -> TokenStream {
+        if self.plan.on_late.is_none() {
+            return operation;
+        }
+        let wrap = Ident::new(wrap, self.here);
+        quote_spanned!(self.here=> __timeout_p::#wrap(__on_late, #operation))
     }
 
     /// The body with what it needs, as the runtime calls it. For a `fn`:
@@ -365,30 +355,12 @@ impl<'a> Expansion<'a> {
     }
 }
 
-fn limit(limit: &Given<Limit>) -> (usize, TokenStream) {
-    match &limit.value {
-        Limit::Ms(ms) => ask(limit, "ms", ms),
-        Limit::Secs(secs) => ask(limit, "secs", secs),
-        Limit::Time(value) => ask(limit, "limit", time(value)),
-    }
-}
-
-/// Adds an option to what is asked for, in its place among the others.
-fn ask<T>(option: &Given<T>, method: &str, value: impl ToTokens) -> (usize, TokenStream) {
-    let here = Span::mixed_site().located_at(option.word.span());
-    let method = Ident::new(method, here);
-    (
-        option.place,
-        quote_spanned!(here=> let __ask = __ask.#method(#value);),
-    )
-}
-
-fn time(value: &Time) -> TokenStream {
-    match value {
-        Time::Text(duration, span) => {
-            let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
-            quote_spanned!(Span::mixed_site().located_at(*span)=> __timeout_p::Duration::new(#secs, #nanos))
-        }
-        Time::Expr(expr) => expr.to_token_stream(),
-    }
+/// What callers get, as the runtime is told.
+struct Rim {
+    /// The type of what the operation gives.
+    answer: TokenStream,
+    /// What is made of the ending.
+    finish: TokenStream,
+    /// What an answer means.
+    means: TokenStream,
 }

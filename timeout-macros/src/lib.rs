@@ -10,6 +10,7 @@ mod errors;
 mod expand;
 mod item;
 mod mentions;
+mod options;
 mod params;
 mod plan;
 mod shape;
@@ -68,6 +69,7 @@ use crate::plan::{Door, Plan};
 /// | `deadline` | expression of type `Deadline` or `Instant` | none | a deadline besides the limit, such as that of a whole request; the earlier of the two holds |
 /// | `inherit` | `true`, `false` | `true` | whether the deadline and the token of the call around this one bind it |
 /// | `fallback` | function of `TimeoutError` | | gives callers their answer when there is none; makes any return type possible |
+/// | `on_late` | function of the return type | | gets an answer that callers no longer get, to give back what is in it |
 /// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuse to start while so many operations of this function run abandoned |
 /// | `crate` | path, or string that holds one | `::timeout_runtime` | where the runtime is, if it is renamed or re-exported |
 ///
@@ -135,6 +137,40 @@ use crate::plan::{Door, Plan};
 ///     rows.len()
 /// }
 /// ```
+///
+/// # Answers that come too late
+///
+/// An answer that does not count, or that nobody waits for any more, is dropped. With `on_late` it goes to that function instead, whole, be
+/// it an `Ok` or an `Err`, so that a resource in it can be given back:
+///
+/// ```
+/// use std::sync::Mutex;
+/// use timeout_runtime::{TimeoutError, timeout};
+///
+/// struct Connection;
+/// static POOL: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
+///
+/// fn give_back(late: Result<Connection, TimeoutError>) {
+///     if let Ok(connection) = late {
+///         POOL.lock().unwrap().push(connection);
+///     }
+/// }
+///
+/// #[timeout(ms = 50, on_late = give_back)]
+/// fn connect() -> Result<Connection, TimeoutError> {
+///     let connection = POOL.lock().unwrap().pop();
+///     // What takes long goes here.
+///     Ok(connection.unwrap_or(Connection))
+/// }
+///
+/// connect()?;
+/// # Ok::<(), TimeoutError>(())
+/// ```
+///
+/// It is called once for each such answer, where that would be dropped: on the worker, in the task or on the calling thread, wherever the operation ran; or
+/// where a future is dropped whose operation had answered already. No call is around it, and on a worker no Tokio runtime. It is called before the late event, and
+/// after the verdict event where the call had returned by then; elsewhere it may come before that, since neither side of a call waits for the other. A panic in it
+/// changes nothing. A panic of the operation is no answer. Where the operation runs elsewhere, the function must be `Send + 'static` too.
 ///
 /// # Functions
 ///

@@ -30,6 +30,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) inherits: bool,
     pub(crate) max_abandoned: Option<Given<TokenStream>>,
     pub(crate) fallback: Option<Given<TokenStream>>,
+    pub(crate) on_late: Option<Given<TokenStream>>,
     /// What the options name, they use.
     pub(crate) expressions: TokenStream,
 }
@@ -157,6 +158,7 @@ impl<'a> Plan<'a> {
             inherits: args.inherit.given().is_none_or(|inherit| inherit.value),
             max_abandoned: args.max_abandoned.take(),
             fallback: args.fallback.take(),
+            on_late: args.on_late.take(),
             expressions,
         };
         errors.is_empty().then_some(plan)

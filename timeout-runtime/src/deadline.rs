@@ -1,9 +1,13 @@
 //! [`Deadline`]: until when. A duration comes in at the rim only.
 
+mod env;
+
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::tick::Tick;
+
+pub use env::InvalidDeadline;
 
 /// Which clock an instant was read from.
 ///

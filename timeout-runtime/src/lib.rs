@@ -12,7 +12,13 @@ mod error;
 mod event;
 mod forked;
 mod frame;
-#[cfg(any(feature = "metrics", feature = "tokio-util", feature = "tracing"))]
+#[cfg(any(
+    feature = "latency",
+    feature = "metrics",
+    feature = "tokio-util",
+    feature = "tower",
+    feature = "tracing"
+))]
 pub mod integrations;
 mod outcome;
 mod parking;
@@ -30,7 +36,7 @@ mod unwind;
 pub mod workers;
 
 pub use context::{CallContext, Scope, check, is_cancelled};
-pub use deadline::Deadline;
+pub use deadline::{Deadline, InvalidDeadline};
 pub use error::{Cause, InvalidLimit, TimeoutError};
 pub use event::clock::TimestampClock;
 pub use event::listener::{ListenerHandle, add_listener};
@@ -38,7 +44,7 @@ pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Outcome};
 pub use propagator::{PropagatorHandle, add_propagator};
 pub use returns::{Ending, FromTimeout, panic_on_timeout};
-pub use timeout::Timeout;
+pub use timeout::{Timeout, WithOnLate};
 pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};
 
 #[cfg(feature = "macros")]

@@ -89,11 +89,16 @@ pub(crate) fn put<L: Lock>(
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let waker = waker();
     let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
+    let output;
+    // It is dropped in here: where a destructor panics on the way out of a function, the value that is being returned is leaked.
+    {
+        let mut future = pin!(future);
+        output = loop {
+            match future.as_mut().poll(&mut context) {
+                Poll::Ready(output) => break output,
+                Poll::Pending => thread::park(),
+            }
+        };
     }
+    output
 }

@@ -9,7 +9,7 @@ use crate::call::inline;
 use crate::call::made::{self, MadeCall};
 use crate::call::polled::Run;
 use crate::call::remote::RemoteCall;
-use crate::call::rim::{Finish, Or, OrElse};
+use crate::call::rim::{Convert, Finish, Or, OrElse};
 use crate::call::sides::Classify;
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
@@ -27,6 +27,10 @@ pub use std::{concat, module_path};
 pub use crate::call::TokenParam;
 pub use crate::call::ask::Ask;
 pub use crate::call::polled::InlineCall;
+pub use crate::call::unclaimed::{
+    Unclaimed, claim, claim_or_convert, ending, on_late, on_late_elsewhere, unclaimed,
+    unclaimed_future, unclaimed_maker,
+};
 pub use crate::error::TimeoutError;
 pub use crate::policy::Policy;
 pub use crate::returns::{Ending, FromTimeout};
@@ -263,9 +267,6 @@ impl Plain {
     }
 }
 
-/// A function that makes the return value of an error.
-type Convert<R> = fn(TimeoutError) -> R;
-
 type Inline<'a, R, Fut, B> = Run<'a, R, Fut, B>;
 type Made<R, Fut, B> = MadeCall<R, Fut, B>;
 #[cfg(feature = "tokio")]
@@ -288,12 +289,12 @@ pub fn sync_worker_or<R, A, F, B>(
     fallback: B,
     op: F,
     classify: impl Fn(&R) -> Ending<'_> + Send + Sync + 'static,
-) -> R
+) -> B::Output
 where
     R: Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
-    B: Finish<R, Output = R>,
+    B: Finish<R>,
 {
     fallback.finish(worker::sync_worker(ask, classify, op))
 }
@@ -309,11 +310,11 @@ where
 }
 
 /// Sync, on the caller's thread, with `fallback`.
-pub fn sync_inline_or<R, A, F, B>(ask: Ask, fallback: B, op: F, classify: Classify<R>) -> R
+pub fn sync_inline_or<R, A, F, B>(ask: Ask, fallback: B, op: F, classify: Classify<R>) -> B::Output
 where
     A: TokenParam,
     F: FnOnce(A) -> R,
-    B: Finish<R, Output = R>,
+    B: Finish<R>,
 {
     fallback.finish(inline::sync_inline(ask, classify, op))
 }
@@ -343,7 +344,7 @@ impl InlineCall {
     ) -> Inline<'a, R, Fut, B>
     where
         Fut: Future<Output = R>,
-        B: Finish<R, Output = R>,
+        B: Finish<R>,
     {
         self.run(op, classify, fallback)
     }
@@ -370,7 +371,7 @@ pub fn made_inline_or<R, A, F, Fut, B>(
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
-    B: Finish<R, Output = R>,
+    B: Finish<R>,
 {
     made::made(ask, classify, op, fallback)
 }
@@ -400,7 +401,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
-    B: Finish<R, Output = R>,
+    B: Finish<R>,
 {
     task::async_task(ask, classify, op, fallback)
 }
@@ -433,12 +434,13 @@ pub fn async_task_or<R: TokioFeature, A, F, Fut, B>(
     _: B,
     op: F,
     _: Classify<R>,
-) -> std::future::Pending<R>
+) -> std::future::Pending<B::Output>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
     Fut: Future<Output = R>,
-    B: Finish<R, Output = R>,
+    B: Finish<R>,
+    B: Finish<R>,
 {
     drop(op);
     std::future::pending()
@@ -467,7 +469,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
-    B: Finish<R, Output = R>,
+    B: Finish<R>,
 {
     worker::async_worker(ask, classify, op, fallback)
 }

@@ -1,5 +1,7 @@
 //! [`Timeout`]: the policy behind the attribute, usable without it.
 
+mod with_on_late;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -10,6 +12,7 @@ use crate::call::ask::Ask;
 use crate::call::inline;
 use crate::call::polled::InlineCall;
 use crate::call::rim::{AsOutcome, AsResult, Finish};
+use crate::call::sides::Classify;
 #[cfg(feature = "tokio")]
 use crate::call::task;
 use crate::call::worker;
@@ -21,6 +24,8 @@ use crate::outcome::Outcome;
 use crate::policy::{Policy, PolicyRef};
 use crate::returns::of_result;
 use crate::token::CancelToken;
+
+pub use with_on_late::WithOnLate;
 
 /// A limit with a name, and what is to happen when it passes.
 ///
@@ -120,6 +125,32 @@ impl Timeout {
         self.with_policy(|policy| policy.clock = Some(OwnClock::new(Arc::new(clock))))
     }
 
+    /// The same for one call, with a function that gets the answer if callers no longer get it, to give back what is in it. It is called as that of the
+    /// attribute's `on_late`.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// struct Connection;
+    ///
+    /// let connect = Timeout::new("connect", Duration::from_secs(5))?;
+    /// let pool = Arc::new(Mutex::new(vec![Connection]));
+    /// let back = Arc::clone(&pool);
+    /// let connection: Result<Option<Connection>, TimeoutError> = connect
+    ///     .on_late(move |late| back.lock().unwrap().extend(late.ok().flatten()))
+    ///     .call(move |_| Ok(pool.lock().unwrap().pop()));
+    /// assert!(connection.unwrap().is_some());
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
+    pub fn on_late<T, E, L>(&self, function: L) -> WithOnLate<'_, T, E, L>
+    where
+        L: FnOnce(Result<T, E>),
+    {
+        WithOnLate::new(self, function)
+    }
+
     fn with_policy(mut self, edit: impl FnOnce(&mut Policy)) -> Self {
         edit(Arc::make_mut(&mut self.policy));
         self
@@ -146,16 +177,16 @@ impl Timeout {
         .grace(self.grace)
     }
 
-    fn run_inline<T, E, F, Fut, M>(
+    fn run_inline<R, F, Fut, M>(
         &self,
         op: F,
+        classify: Classify<R>,
         finish: M,
-    ) -> impl Future<Output = M::Output> + use<T, E, F, Fut, M>
+    ) -> impl Future<Output = M::Output> + use<R, F, Fut, M>
     where
         F: FnOnce(CancelToken) -> Fut,
-        Fut: Future<Output = Result<T, E>>,
-        E: fmt::Debug,
-        M: Finish<Result<T, E>>,
+        Fut: Future<Output = R>,
+        M: Finish<R>,
     {
         let ask = self.ask();
         async move {
@@ -163,7 +194,7 @@ impl Timeout {
             let token = call.param();
             // Called inside the call, and only if that starts.
             let op = pin!(async move { op(token).await });
-            call.run(op, of_result, finish).await
+            call.run(op, classify, finish).await
         }
     }
 
@@ -250,7 +281,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        self.run_inline(op, AsResult)
+        self.run_inline(op, of_result, AsResult)
     }
 
     /// As [`call_async`](Self::call_async), with every ending told apart.
@@ -267,7 +298,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: fmt::Debug,
     {
-        self.run_inline(op, AsOutcome)
+        self.run_inline(op, of_result, AsOutcome)
     }
 
     /// Spawns the future of `op` on the Tokio runtime around the call, where it may outlive the caller's wait.

@@ -46,6 +46,9 @@ expansions! {
     token_of_caller_under_cfg
     fallback
     async_fallback
+    on_late
+    on_late_inline
+    on_late_of_a_future
     options_in_order
     upstream_and_deadline
     receiver_on_worker

@@ -4,7 +4,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::expand;
 
-pub(super) const WORDS: &str = "expected one of `name`, `ms`, `secs`, `limit`, `cancel`, `grace`, `run`, `token`, `upstream`, `deadline`, `inherit`, `fallback`, \
+pub(super) const WORDS: &str = "expected one of `name`, `ms`, `secs`, `limit`, `cancel`, `grace`, `run`, `token`, `upstream`, `deadline`, `inherit`, `fallback`, `on_late`, \
                      `max_abandoned`, `crate`";
 
 /// The texts of the `compile_error!`s in `tokens`.
@@ -167,6 +167,12 @@ fn a_value_has_the_kind_of_its_option() {
         check_args(
             &format!("ms = 5, {args}"),
             &["`fallback` takes a function of `TimeoutError`, as in `fallback = |_| 0`"],
+        );
+    }
+    for args in ["on_late = 5", "on_late = || {}", "on_late = |a, b| {}"] {
+        check_args(
+            &format!("ms = 5, {args}"),
+            &["`on_late` takes a function of the return type, as in `on_late = give_back`"],
         );
     }
     check_args(

@@ -18,6 +18,7 @@ pub(crate) mod rim;
 pub(crate) mod sides;
 #[cfg(feature = "tokio")]
 pub(crate) mod task;
+pub(crate) mod unclaimed;
 mod verdict;
 pub(crate) mod worker;
 

@@ -4,6 +4,9 @@ use crate::error::TimeoutError;
 use crate::frame::{self, Frame};
 use crate::outcome::Outcome;
 
+/// A function that makes the return value of an error.
+pub(crate) type Convert<R> = fn(TimeoutError) -> R;
+
 /// What is made of an ending.
 pub trait Finish<R> {
     /// What the caller gets.

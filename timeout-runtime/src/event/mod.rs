@@ -119,7 +119,7 @@ pub enum EventKind<'a> {
     NotStarted(Cause),
     /// The call's future was dropped before it had ended.
     Dropped,
-    /// An operation answered after its call had ended; the answer was dropped.
+    /// An operation answered after its call had ended; the answer was dropped, or went to `on_late`.
     AbandonedWorkerSucceeded,
     /// An operation failed after its call had ended.
     AbandonedWorkerFailed(Failure<'a>),

@@ -1,5 +1,7 @@
 //! Other crates that this one works with, a feature each.
 
+#[cfg(feature = "latency")]
+pub mod latency;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 #[cfg(feature = "tokio-util")]

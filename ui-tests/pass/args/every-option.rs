@@ -22,6 +22,7 @@ impl Table {
         deadline = self.until,
         inherit = false,
         fallback = |error: TimeoutError| error.to_string().len(),
+        on_late = |late| assert_ne!(late, 7),
         max_abandoned = most,
         crate = timeout_runtime,
     )]

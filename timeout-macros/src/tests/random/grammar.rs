@@ -58,6 +58,7 @@ impl Attribute {
             "deadline",
             "inherit",
             "fallback",
+            "on_late",
             "max_abandoned",
             "crate",
         ] {

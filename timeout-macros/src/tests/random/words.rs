@@ -1,7 +1,7 @@
 //! What attributes and functions are made of.
 
 /// Every option there is.
-pub(super) const OPTIONS: [&str; 14] = [
+pub(super) const OPTIONS: [&str; 15] = [
     "name",
     "ms",
     "secs",
@@ -14,6 +14,7 @@ pub(super) const OPTIONS: [&str; 14] = [
     "deadline",
     "inherit",
     "fallback",
+    "on_late",
     "max_abandoned",
     "crate",
 ];
@@ -74,6 +75,13 @@ pub(super) fn right(option: &str) -> &'static [&'static str] {
             "move |_| x",
             "f::<T>",
         ],
+        "on_late" => &[
+            "drop",
+            "|late| pool.put(late)",
+            "|_: Option<u8>| {}",
+            "{ let pool = pool.clone(); move |late| pool.put(late) }",
+            "self.give_back()",
+        ],
         "crate" => &[
             "facade",
             "::facade::timeout_runtime",
@@ -114,6 +122,7 @@ pub(super) fn wrong(option: &str) -> &'static [&'static str] {
         "token" => &["\"x\"", "self", "a::b", "5", "crate", "f()", "_"],
         "upstream" => &["5", "\"a\"", "[x, 5]", "-1"],
         "deadline" => &["5", "\"5s\"", "'x'", "1.5"],
+        "on_late" => &["5", "|| {}", "|x, y| drop(x)", "true"],
         "fallback" => &["5", "|| 0", "|x, y| 0", "\"x\""],
         "crate" => &[
             "5", "\"a b\"", "f()", "a::<u8>", "\"\"", "a::try", "\"fn\"", "\"a::_\"",

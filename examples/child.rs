@@ -1,0 +1,88 @@
+//! A child process that is told the deadline, and killed when it has passed.
+//!
+//! The deadline travels in an environment variable: a child that sees that there is too little time for its work need not begin. One that
+//! is stuck looks at nothing; a callback on the token kills it, so the read of its output ends and its thread is free.
+//!
+//! ```text
+//! cargo run -p timeout-examples --example child
+//! ```
+
+use std::env;
+use std::error::Error;
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use timeout_runtime::{Deadline, timeout, workers};
+
+const DEADLINE: &str = "EXAMPLE_DEADLINE";
+
+/// What a child of this kind prints.
+#[timeout(name = "output_of", limit = limit)]
+fn output_of(kind: &'static str, limit: Duration) -> io::Result<String> {
+    let mut child = Command::new(env::current_exe()?)
+        .arg(kind)
+        .env(DEADLINE, cancel_token.deadline().to_env())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let stdout = child.stdout.take();
+    let child = Arc::new(Mutex::new(child));
+    let stuck = Arc::clone(&child);
+    let _until_read = cancel_token.on_cancel(move || {
+        // An error means that it has ended already.
+        let _ = lock(&stuck).kill();
+    });
+    let mut printed = String::new();
+    if let Some(mut stdout) = stdout {
+        stdout.read_to_string(&mut printed)?;
+    }
+    let status = lock(&child).wait()?;
+    println!(
+        "{kind}: the child has ended by itself: {}",
+        status.success()
+    );
+    cancel_token.check()?;
+    Ok(printed.trim_end().to_owned())
+}
+
+fn lock(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
+    child.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a child does.
+fn be_child(kind: &str) -> Result<(), Box<dyn Error>> {
+    let deadline = Deadline::from_env(DEADLINE)?.unwrap_or(Deadline::never());
+    let needed = Duration::from_secs(match kind {
+        "quick" => 0,
+        _ => 3600,
+    });
+    if kind == "stuck" {
+        loop {
+            thread::park();
+        }
+    }
+    if deadline.remaining().is_some_and(|left| left < needed) {
+        println!("too little time for an hour of work");
+    } else {
+        println!("done in time");
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    if let Some(kind) = env::args().nth(1) {
+        return be_child(&kind);
+    }
+    for (kind, limit) in [("quick", 30_000), ("careful", 30_000), ("stuck", 300)] {
+        let output = output_of(kind, Duration::from_millis(limit));
+        let running = workers::drain(Duration::from_secs(10));
+        match output {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => println!("{kind}: timed out"),
+            output => println!("{kind}: {}", output?),
+        }
+        assert_eq!(running, 0, "the operation has ended, and its child");
+    }
+    Ok(())
+}

@@ -1,0 +1,35 @@
+#[timeout(name = "connect", ms = 200, on_late = give_back)]
+fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
+    pool.take()
+}
+// becomes
+
+fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    let __on_late = __timeout_p::on_late(
+        __timeout_p::never_run::<Result<Connection, TimeoutError>>,
+        give_back,
+    );
+    let __on_late = __timeout_p::on_late_elsewhere(__on_late);
+    __timeout_p::sync_worker_or::<
+        __timeout_p::Unclaimed<Result<Connection, TimeoutError>, _>,
+        _,
+        _,
+        _,
+    >(
+        __ask,
+        __timeout_p::claim_or_convert::<Result<Connection, TimeoutError>>(),
+        __timeout_p::unclaimed(
+            __on_late,
+            move |(): ()| -> Result<Connection, TimeoutError> {
+                #[allow(clippy::pedantic, clippy::restriction)]
+                let pool = __timeout_p::owned(pool);
+                ({ pool.take() })
+            },
+        ),
+        __timeout_p::ending::<Result<Connection, TimeoutError>, _>(),
+    )
+}

@@ -1,0 +1,38 @@
+#[timeout(name = "connect", ms = 200, on_late = |late| pool.put(late), fallback = |_| Connection::none())]
+async fn connect(pool: &Pool) -> Connection {
+    pool.take().await
+}
+// becomes
+
+async fn connect(pool: &Pool) -> Connection {
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    let __on_late = __timeout_p::on_late(
+        __timeout_p::never_run::<Connection>,
+        |late| pool.put(late),
+    );
+    let __fallback = __timeout_p::fallback(
+        __timeout_p::never_run::<Connection>,
+        |_| Connection::none(),
+    );
+    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __op = __timeout_p::pin!(
+        __timeout_p::unclaimed_future(__on_late, async move { if false { return
+        __timeout_p::never_run:: < Connection > (); } #[allow(clippy::pedantic,
+        clippy::restriction)] let pool = pool; let _ = & pool; ({ pool.take(). await })
+        })
+    );
+    __call
+        .until_verdict_or::<
+            __timeout_p::Unclaimed<Connection, _>,
+            _,
+            _,
+        >(
+            __timeout_p::claim(__fallback),
+            __op,
+            |__answer| __timeout_p::Answer(__answer.answer()).ending(),
+        )
+        .await
+}

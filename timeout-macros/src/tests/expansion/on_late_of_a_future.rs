@@ -1,0 +1,41 @@
+#[timeout(name = "connect", ms = 200, on_late = give_back)]
+fn connect(pool: &Pool) -> Pin<Box<dyn Future<Output = Option<Connection>> + Send + '_>> {
+    Box::pin(pool.take())
+}
+// becomes
+
+fn connect(
+    pool: &Pool,
+) -> Pin<Box<dyn Future<Output = Option<Connection>> + Send + '_>> {
+    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
+    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __ask = __ask.ms(200);
+    let __on_late = __timeout_p::on_late(
+        __timeout_p::never_run::<Option<Connection>>,
+        give_back,
+    );
+    __timeout_p::Box::pin(
+        __timeout_p::made_inline_or::<
+            __timeout_p::Unclaimed<Option<Connection>, _>,
+            _,
+            _,
+            _,
+            _,
+        >(
+            __ask,
+            __timeout_p::claim_or_convert::<Option<Connection>>(),
+            __timeout_p::unclaimed_maker(
+                __on_late,
+                move |
+                    (): (),
+                | -> Pin<Box<dyn Future<Output = Option<Connection>> + Send + '_>> {
+                    #[allow(clippy::pedantic, clippy::restriction)]
+                    let pool = pool;
+                    ({ Box::pin(pool.take()) })
+                },
+            ),
+            __timeout_p::ending::<Option<Connection>, _>(),
+        ),
+    )
+}
