@@ -88,13 +88,26 @@ async fn never_pends() -> Result<(), Fail> {
     Err(Fail::Own)
 }
 
+/// So short a limit starts with a reading of the clock.
+#[timeout(name = "asking::first_poll", ms = 200)]
+async fn never_pends_for_long() -> Result<(), Fail> {
+    assert!(!is_cancelled());
+    until_told();
+    Err(Fail::Own)
+}
+
 #[test]
 fn an_async_operation_that_never_pends_is_told_and_has_timed_out() {
-    let ending = futures::executor::block_on(never_pends());
-    let Err(Fail::NoAnswer(error)) = ending else {
-        panic!("{ending:?}");
-    };
-    assert!(error.is_timed_out());
+    let endings = [
+        futures::executor::block_on(never_pends()),
+        futures::executor::block_on(never_pends_for_long()),
+    ];
+    for ending in endings {
+        let Err(Fail::NoAnswer(error)) = ending else {
+            panic!("{ending:?}");
+        };
+        assert!(error.is_timed_out());
+    }
 }
 
 /// `cancel = false` holds the limit back from whoever asks, too.

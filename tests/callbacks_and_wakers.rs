@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use support::{ASYNC, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, limit, runtime, until_fired};
+use support::{
+    ASYNC, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, eventually, limit, runtime, until_fired,
+};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
 };
@@ -209,6 +211,28 @@ fn a_waker_that_panics_stops_no_timer_and_no_worker() {
             "{way:?}: {outcome:?}"
         );
         times_out(way, "wakers::after_a_panic");
+    }
+}
+
+/// Guards against a caller who has gone, and is woken by the signal that his going has sent.
+#[test]
+fn the_waker_of_a_call_that_was_dropped_is_let_go_unwoken() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    // In place, the waker would be the operation's as well.
+    for way in ASYNC.into_iter().filter(|way| way.abandons()) {
+        let woken = Arc::new(Gate::new());
+        let waker = Waker::from(Arc::clone(&woken));
+        let calls = limit("wakers::dropped", 600_000);
+        let mut call = way.start(&calls, |token| async move {
+            token.cancelled().await;
+            token.check()
+        });
+        let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending(), "{way:?}");
+        drop((call, waker));
+        eventually("the waker is let go", || Arc::strong_count(&woken) == 1);
+        assert!(!woken.is_open(), "{way:?}");
     }
 }
 

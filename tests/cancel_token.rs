@@ -8,12 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use support::{EVERY_WAY, Gate, SHORT, SOON, block_on, limit, poll_once};
-use timeout_runtime::{CancelToken, Cause, Deadline, TimeoutError};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError};
 
 #[test]
 fn a_token_fires_once_for_itself_and_all_below() {
@@ -99,15 +99,17 @@ fn a_token_of_a_call_speaks_of_it() {
         let outcome = way.run(&timeout, |token| {
             let current = CancelToken::current();
             token.cancel();
-            Ok::<_, TimeoutError>((token.remaining(), current.check(), token.check()))
+            let linked = CancelToken::linked([&token.child(), &CancelToken::new()]);
+            let tokens = [current, token.child().child(), linked, token.clone()];
+            Ok::<_, TimeoutError>((token.remaining(), tokens.map(|token| token.check())))
         });
-        let (remaining, current, own) = outcome.success().unwrap();
+        let (remaining, checked) = outcome.success().unwrap();
         let remaining = remaining.unwrap();
         assert!(
             remaining > Duration::from_secs(30) && remaining <= Duration::from_secs(60),
             "{way:?}: {remaining:?}"
         );
-        for error in [current.unwrap_err(), own.unwrap_err()] {
+        for error in checked.map(Result::unwrap_err) {
             assert_eq!(error.name(), "cancel_token::call", "{way:?}");
             assert_eq!(error.limit(), Some(Duration::from_secs(60)), "{way:?}");
             assert!(error.is_cancelled(), "{way:?}");
@@ -254,6 +256,23 @@ fn an_async_wait_wakes_who_polled_last() {
     assert!(after.is_open() && !before.is_open());
 }
 
+/// A waker holds its task, so what is left of it would keep that.
+#[test]
+fn a_wait_that_is_dropped_leaves_nothing_behind() {
+    let token = CancelToken::new();
+    let woken = Arc::new(Gate::new());
+    let waker = Waker::from(Arc::clone(&woken));
+    let held = Arc::strong_count(&woken);
+    let mut context = Context::from_waker(&waker);
+    let mut wait = Box::pin(token.cancelled());
+    assert!(wait.as_mut().poll(&mut context).is_pending());
+    assert!(Arc::strong_count(&woken) > held);
+    drop(wait);
+    assert_eq!(Arc::strong_count(&woken), held);
+    token.cancel();
+    assert!(!woken.is_open());
+}
+
 #[test]
 fn run_until_cancelled_gives_what_comes_first() {
     let token = CancelToken::new();
@@ -324,6 +343,21 @@ fn a_deadline_reaches_every_kind_of_wait() {
             let outcome = way.run(&timeout, move |token| Ok::<_, TimeoutError>(wait(&token)));
             assert_eq!(outcome.success(), Some(Some(Cause::TimedOut)), "{way:?}");
         }
+    }
+}
+
+#[test]
+fn whoever_cancels_after_the_deadline_comes_too_late_to_be_the_cause() {
+    let deadline = Deadline::after(Duration::from_millis(5));
+    let context = CallContext::detached().with_deadline(deadline);
+    let token = context.run(CancelToken::current);
+    thread::sleep(Duration::from_millis(10));
+    // Nobody has looked at it until now, nor has the timer.
+    token.cancel_with("too late");
+    for token in [token.child(), token] {
+        let error = token.check().unwrap_err();
+        assert!(error.is_deadline_exceeded(), "{error:?}");
+        assert!(error.source().is_none(), "{error:?}");
     }
 }
 

@@ -269,6 +269,25 @@ fn a_call_at_the_end_of_a_chain_ends_as_any_other() {
     });
 }
 
+/// Guards against a token that looks for its deadline all the way up, although its call knows the nearest.
+#[test]
+fn a_call_at_the_end_of_a_chain_knows_its_deadline_by_itself() {
+    let (_root, last) = leaf();
+    let context = CallContext::detached().with_token(&last);
+    context.run(|| {
+        let calls = limit("deep_and_wide_tokens::deadline", LONG);
+        let outcome = Way::SyncInline.run(&calls, |token| {
+            let deadline = token.deadline();
+            let below = token.child();
+            let is_same = step("deadlines", || {
+                (0..2_000).all(|_| token.deadline() == deadline && below.deadline() == deadline)
+            });
+            Ok::<_, TimeoutError>(is_same && deadline != Deadline::never())
+        });
+        assert!(matches!(outcome, Outcome::Success(true)), "{outcome:?}");
+    });
+}
+
 /// Guards against a call that searches itself among its siblings, or drops them with itself.
 #[test]
 fn a_call_among_a_crowd_ends_as_any_other() {

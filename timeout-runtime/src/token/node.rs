@@ -410,11 +410,12 @@ impl Head {
 
     /// Has the signal wake `waker` instead of the one added before; `false` if it has come.
     pub(crate) fn set_waiter(&self, key: usize, waker: &Waker) -> bool {
+        // The signal takes the place away, under the same lock.
         parking::store(
             &self.links,
             |links| links.more.as_mut()?.waiters.get_mut(key),
             waker,
-        ) && self.cause().is_none()
+        )
     }
 
     pub(crate) fn remove_waiter(&self, key: usize) {

@@ -109,6 +109,20 @@ fn loom_a_waiter_added_beside_a_cancel_is_woken_or_sees_it() {
 }
 
 #[test]
+fn loom_a_waiter_replaced_beside_a_cancel_is_woken_or_sees_it() {
+    loom::model(|| {
+        let token = CancelToken::new();
+        let (before, after) = (Arc::new(Heard::default()), Arc::new(Heard::default()));
+        let key = token.0.add_waiter(Arc::clone(&before).into()).unwrap();
+        let is_set = cancel_beside(&token, || {
+            token.0.set_waiter(key, &Arc::clone(&after).into())
+        });
+        assert_eq!(after.0.load(SeqCst), usize::from(is_set));
+        assert_eq!(before.0.load(SeqCst), usize::from(!is_set));
+    });
+}
+
+#[test]
 fn loom_an_owner_set_beside_a_cancel_is_woken_or_sees_it() {
     loom::model(|| {
         let token = CancelToken::new();

@@ -39,6 +39,20 @@ fn a_long_chain_is_cancelled_and_dropped_in_any_order() {
     });
 }
 
+/// Guards against a list of what is let go that keeps some of it.
+#[test]
+fn a_chain_that_is_let_go_leaves_nothing() {
+    let held = Arc::new(());
+    let mut token = CancelToken::new();
+    let holds = Arc::clone(&held);
+    token.on_cancel(move || drop(holds)).forget();
+    for _ in 0..10 {
+        token = token.child();
+    }
+    drop(token);
+    assert_eq!(Arc::strong_count(&held), 1);
+}
+
 #[test]
 fn a_wide_root_is_cancelled_and_dropped() {
     on_a_small_stack(|| {
@@ -80,4 +94,40 @@ fn a_deadline_is_found_through_lines_that_meet_again() {
         token = CancelToken::linked([token.child(), token.child()]);
     }
     assert_eq!(token.deadline(), far);
+}
+
+#[test]
+fn the_nearest_deadline_above_holds_whatever_else_there_is() {
+    let near = Deadline::after(Duration::from_secs(60));
+    let far = Deadline::after(Duration::from_secs(3600));
+    let token = |deadline, above: &[NodeRef]| {
+        CancelToken(NodeRef::new(
+            Terms::context(deadline),
+            Watch::Clocked,
+            above,
+        ))
+    };
+    let tokens = [
+        token(near, &[]),
+        token(far, &[]),
+        CancelToken::new(),
+        token(far, &[token(near, &[]).0]),
+    ];
+    for [one, two, three] in [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 2, 3]] {
+        let linked = CancelToken::linked([&tokens[one], &tokens[two], &tokens[three]]);
+        assert_eq!(linked.deadline(), near);
+    }
+    assert_eq!(token(far, &[tokens[0].0.clone()]).deadline(), near);
+}
+
+/// Reading such a token is one atomic load: no look at the clock, and no token cloned to ask it.
+#[test]
+fn a_deadline_that_somebody_watches_is_left_to_him() {
+    let terms = Terms::context(Deadline::after(Duration::ZERO));
+    let token = CancelToken(NodeRef::new(terms, Watch::Watched, &[]));
+    assert_eq!(token.cause(), None);
+    let context = crate::CallContext::detached().with_token(&token);
+    context.run(|| assert!(matches!(crate::frame::is_stopped(), Ok(false))));
+    token.0.expire();
+    assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
 }
