@@ -2,6 +2,7 @@
 
 mod env;
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -45,7 +46,8 @@ impl Clock {
     /// Whether it has come to `tick`, which costs a precise reading only if that is near.
     #[inline]
     pub(crate) fn has_come_to(self, tick: Tick) -> bool {
-        !(tick.is_never() || self == Self::Real && tick.is_far()) && self.now() >= tick
+        let is_far = self == Self::Real && tick.is_far();
+        !is_far && self.now() >= tick
     }
 
     /// `tick` of this clock as `other` has it. Crossing over carries the time that is left.
@@ -215,10 +217,9 @@ impl Deadline {
     /// The earlier of the two.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
-        if other.on_clock(self.clock) < self.at {
-            other
-        } else {
-            self
+        match other.on_clock(self.clock).cmp(&self.at) {
+            Ordering::Less => other,
+            Ordering::Equal | Ordering::Greater => self,
         }
     }
 
