@@ -7,9 +7,9 @@ mod support;
 mod user_code;
 
 use std::cell::Cell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use support::{APART, Drops, EVERY_WAY, Gate, SHORT, Way, block_on, limit, record, runtime};
@@ -280,6 +280,65 @@ fn a_late_ending_is_told_inside() {
         recorder.wait_for(2);
         assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2], "{way:?}");
     }
+}
+
+#[test]
+fn what_ends_in_time_after_its_caller_has_gone_is_told_inside() {
+    let _alone = alone();
+    let _handle = propagate_label();
+    let labels = Arc::<Mutex<Vec<_>>>::default();
+    let sink = Arc::clone(&labels);
+    let _listener = add_listener(move |event| {
+        if event.name == "propagators::gone" {
+            sink.lock().unwrap().push(LABEL.get());
+        }
+    });
+    let recorder = record("propagators::gone");
+    let (begun, gate) = (Gate::new(), Gate::new());
+    let (begins, held) = (begun.clone(), gate.clone());
+    let calls = limit("propagators::gone", LONG);
+    let mut call = Box::pin(calls.outcome_async_on_worker(async move |_| {
+        begins.open();
+        held.wait();
+        Ok::<_, TimeoutError>(())
+    }));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    begun.wait();
+    drop(call);
+    gate.open();
+    recorder.wait_for(2);
+    assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2]);
+}
+
+/// Opens one gate when it is dropped, and waits for the other.
+struct HeldUp(Gate, Gate);
+
+impl Drop for HeldUp {
+    fn drop(&mut self) {
+        self.0.open();
+        self.1.wait();
+    }
+}
+
+#[test]
+fn an_answer_is_not_there_before_all_is_dropped() {
+    let _alone = alone();
+    let (dropping, go_on) = (Gate::new(), Gate::new());
+    let gates = (dropping.clone(), go_on.clone());
+    let handle = add_propagator(move || {
+        let held_up = HeldUp(gates.0.clone(), gates.1.clone());
+        move || _ = &held_up
+    });
+    let calls = limit("propagators::dropping", LONG);
+    let mut call = Box::pin(calls.outcome_async_on_worker(async |_| Ok::<_, TimeoutError>(())));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    drop(handle);
+    dropping.wait();
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    go_on.open();
+    assert!(block_on(call).is_success());
 }
 
 #[test]

@@ -26,8 +26,6 @@ const ANSWERED: u8 = 1 << 1;
 const LEFT: u8 = 1 << 2;
 const ANNOUNCED: u8 = 1 << 3;
 const ENDED: u8 = 1 << 4;
-/// The word of an operation whose answer is there, and whose caller has not left.
-const OVER: u8 = STARTED + ANSWERED;
 
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +86,7 @@ impl Verdict {
     #[must_use]
     pub(crate) fn answer(&self) -> bool {
         self.0
-            .compare_exchange(STARTED, OVER, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(STARTED, ANSWERED, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 
