@@ -1,14 +1,14 @@
 //! A process that is stopped and continued, or whose waits are interrupted by signals all the time.
 #![cfg(unix)]
 
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
-
-use support::SOON;
+use std::time::Duration;
 
 /// Longer than the limit of the calls that are under way.
 const STOPPED: Duration = Duration::from_millis(800);
@@ -37,22 +37,8 @@ fn signal(name: &str, child: &Child) {
 
 /// It ends by itself, and nothing went wrong.
 #[track_caller]
-fn ends_well(mut child: Child, what: &str) {
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a child of ours") {
-            break status;
-        }
-        if start.elapsed() >= SOON {
-            child.kill().ok();
-            child.wait().ok();
-            panic!("{what}: it never ended");
-        }
-        thread::sleep(Duration::from_millis(1));
-    };
-    let mut said = String::new();
-    let mut stderr = child.stderr.take().expect("it is piped");
-    stderr.read_to_string(&mut said).expect("text");
+fn ends_well(child: Child, what: &str) {
+    let (status, said) = program::end(child, what);
     assert!(status.success(), "{what}: {status}, {said}");
 }
 

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 use std::io::Read;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,17 @@ use super::support::SOON;
 /// Runs `command` to its end; how it ended, and what it wrote to its standard error. Its standard output is not read.
 #[track_caller]
 pub fn run(command: &mut Command) -> (ExitStatus, String) {
-    let mut child = command
+    let child = command
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program was built");
+    end(child, &format!("{command:?}"))
+}
+
+/// Waits for the end of `child`, which is called `what`; how it ended, and what it wrote to its standard error, which is piped.
+#[track_caller]
+pub fn end(mut child: Child, what: &str) -> (ExitStatus, String) {
     let start = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait().expect("a child of ours") {
@@ -25,7 +31,7 @@ pub fn run(command: &mut Command) -> (ExitStatus, String) {
         if start.elapsed() >= SOON {
             child.kill().ok();
             child.wait().ok();
-            panic!("{command:?} never ended");
+            panic!("{what} never ended");
         }
         thread::sleep(Duration::from_millis(1));
     };

@@ -344,7 +344,7 @@ pub(crate) fn mute<T>(listeners: &[u64], f: impl FnOnce() -> T) -> T {
     f()
 }
 
-#[cfg(all(test, not(timeout_loom)))]
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod tests {
     use super::*;
 

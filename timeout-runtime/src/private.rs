@@ -9,8 +9,8 @@ use crate::call::inline;
 use crate::call::made::{self, MadeCall};
 use crate::call::polled::Run;
 use crate::call::remote::RemoteCall;
+use crate::call::report::Classify;
 use crate::call::rim::{Convert, Finish, Or, OrElse};
-use crate::call::sides::Classify;
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
 use crate::call::worker::{self, OnWorker};

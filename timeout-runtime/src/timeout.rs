@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::call::ask::Ask;
 use crate::call::inline;
 use crate::call::polled::InlineCall;
+use crate::call::report::Classify;
 use crate::call::rim::{AsOutcome, AsResult, Finish};
-use crate::call::sides::Classify;
 #[cfg(feature = "tokio")]
 use crate::call::task;
 use crate::call::worker;

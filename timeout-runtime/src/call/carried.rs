@@ -7,7 +7,7 @@ use crate::frame;
 use crate::propagator::Taken;
 use crate::unwind::{self, Payload};
 
-use super::sides::Found;
+use super::report::Found;
 
 /// What goes along to a worker and to a task alike; mostly nothing.
 pub(crate) struct Along(Option<Box<Luggage>>);

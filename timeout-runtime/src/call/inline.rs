@@ -14,7 +14,8 @@ use crate::unwind::{self, Payload};
 use super::TokenParam;
 use super::ask::Ask;
 use super::open::{Opening, open};
-use super::sides::{Classify, Found, Sides, State};
+use super::report::{Classify, Found};
+use super::sides::{Sides, State};
 
 /// The frame of a call that has something to hear, if it starts.
 #[cold]
@@ -72,7 +73,7 @@ impl Frame {
         let panic = self.sides(|sides| {
             let mut found = Found::nothing(sides.terms);
             let panic = panic.or_else(|| unwind::panic_of(&mut || value.assess(&mut found)));
-            let report = sides.report(panic.as_ref(), found);
+            let report = found.report(panic.as_ref());
             if sides.stands(&report) && sides.answer() {
                 sides.answered(report);
                 return Ok(panic);

@@ -15,8 +15,8 @@ use crate::token::{CancelToken, DropGuard};
 use super::TokenParam;
 use super::ask::Ask;
 use super::polled::InlineCall;
+use super::report::Classify;
 use super::rim::Finish;
-use super::sides::Classify;
 
 pin_project! {
     /// A call that starts when it is first polled; its operation is there already.

@@ -14,6 +14,7 @@ mod open;
 pub(crate) mod polled;
 pub(crate) mod record;
 pub(crate) mod remote;
+pub(crate) mod report;
 pub(crate) mod rim;
 pub(crate) mod sides;
 #[cfg(feature = "tokio")]

@@ -14,8 +14,9 @@ use crate::token::CancelToken;
 use super::TokenParam;
 use super::ask::Ask;
 use super::inline::{begin_linked, judged};
+use super::report::Classify;
 use super::rim::Finish;
-use super::sides::{Classify, Look, Wait};
+use super::sides::{Look, Wait};
 
 /// A call whose operation is polled in place. It lives beside the operation's future, inside the caller's own:
 ///

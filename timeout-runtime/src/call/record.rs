@@ -19,7 +19,8 @@ use crate::unwind::{self, Payload};
 use super::TokenParam;
 use super::carried::Carried;
 use super::open::Opening;
-use super::sides::{Caller, Found, Late, Report, Sides, State};
+use super::report::{Found, Late, Report};
+use super::sides::{Caller, Sides, State};
 use super::verdict::Phase;
 
 /// What a call's token node carries.
@@ -276,7 +277,7 @@ impl Apart {
     /// its value is dropped here and reported. Who called this wakes the caller then.
     pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>, taken: &mut Taken) {
         let (sides, op) = (self.sides(), self.op());
-        let report = sides.report(panic.as_ref(), found);
+        let report = found.report(panic.as_ref());
         if sides.stands(&report) {
             op.answer(panic, report);
             // If the caller leaves right after this look, the late report is made outside.

@@ -1,7 +1,7 @@
 //! The rim of a call: its ending becomes what the caller is to get.
 
 use crate::error::TimeoutError;
-use crate::frame::{self, Frame};
+use crate::frame;
 use crate::outcome::Outcome;
 
 /// A function that makes the return value of an error.
@@ -35,9 +35,7 @@ impl<R, B: FnOnce(TimeoutError) -> R> Finish<R> for Or<B> {
 /// What is made of the error is somebody's code, which must not find itself inside a call that is over.
 #[cold]
 fn outside_the_call<T>(make: impl FnOnce(TimeoutError) -> T, error: TimeoutError) -> T {
-    let mut outside = Frame::Outside;
-    let _entered = frame::enter(&mut outside);
-    make(error)
+    frame::outside(|| make(error))
 }
 
 /// As `Or`, where nothing is asked of the type of the function any more.

@@ -1,24 +1,17 @@
 //! The two sides of a call, the same for every way to run: the caller looks, leaves and announces, the operation answers or stops.
 
-use std::fmt::Debug;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::error::{Cause, TimeoutError};
-use crate::event::{CallId, EventKind, Failure, WorkerName};
-use crate::returns::Ending;
-use crate::sync::lock;
+use crate::event::{CallId, EventKind, WorkerName};
 use crate::terms::Terms;
 use crate::tick::Tick;
 use crate::token::node::Head;
-use crate::unwind::{self, Payload};
 use crate::workers::abandoned;
 
+use super::report::{Fault, Late, Report};
 use super::verdict::{Phase, Verdict};
-
-/// How an operation tells an answer from an error.
-pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Ending<'a>;
 
 /// Where the caller is while the operation runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,47 +20,6 @@ pub(crate) enum Caller {
     Parked,
     /// In a future. The timer fires the token, however busy its executor is.
     Polled,
-}
-
-/// What is found out about an operation that has ended.
-pub(crate) struct Found<'a> {
-    terms: &'a Terms,
-    at: Option<Tick>,
-    fault: Option<Fault>,
-}
-
-impl<'a> Found<'a> {
-    /// Nothing so far about an operation of a call with these terms.
-    pub(crate) fn nothing(terms: &'a Terms) -> Self {
-        Self {
-            terms,
-            at: None,
-            fault: None,
-        }
-    }
-
-    /// The operation has ended right now, by its own clock, or at a glance where that is enough: nobody is told the time, and the deadline is
-    /// far. Called before `means`, which may take its time to find out.
-    pub(crate) fn ended(&mut self) {
-        let is_unhurried = !self.terms.policy().is_heard() && self.terms.is_far();
-        self.at = Some(if is_unhurried {
-            Tick::glance()
-        } else {
-            self.terms.now()
-        });
-    }
-
-    /// What its value means.
-    pub(crate) fn means(&mut self, ending: Ending<'_>) {
-        self.fault = match ending {
-            Ending::Answer => None,
-            Ending::Error(error) => {
-                let heard = self.terms.policy().is_heard();
-                Some(Fault::Error(error_failure(error, heard)))
-            }
-            Ending::Nothing => Some(Fault::Nothing),
-        };
-    }
 }
 
 /// What both sides of a call change.
@@ -109,22 +61,6 @@ impl State {
     }
 }
 
-/// Where the operation leaves its report if its answer does not count.
-pub(crate) trait Late {
-    fn put(&self, report: Report);
-    fn take(&self) -> Option<Report>;
-}
-
-impl Late for Mutex<Option<Report>> {
-    fn put(&self, report: Report) {
-        *lock(self) = Some(report);
-    }
-
-    fn take(&self) -> Option<Report> {
-        lock(self).take()
-    }
-}
-
 /// A call, as both its sides see it.
 #[derive(Clone, Copy)]
 pub(crate) struct Sides<'a> {
@@ -133,54 +69,6 @@ pub(crate) struct Sides<'a> {
     pub(crate) late: &'a dyn Late,
     /// Its token, unless nobody has asked for one.
     pub(crate) token: Option<&'a Head>,
-}
-
-/// The operation's own account of its end.
-pub(crate) struct Report {
-    at: Tick,
-    /// Unless there was an answer.
-    fault: Option<Box<Fault>>,
-}
-
-/// What there was in place of an answer.
-enum Fault {
-    Nothing,
-    Error(Failure<'static>),
-    Panic(Failure<'static>),
-}
-
-impl Report {
-    fn new(at: Tick, fault: Option<Fault>) -> Self {
-        Self {
-            at,
-            fault: fault.map(Box::new),
-        }
-    }
-
-    fn is_unfinished(&self) -> bool {
-        matches!(
-            self.fault.as_deref(),
-            Some(Fault::Error(Failure::Unfinished))
-        )
-    }
-
-    /// What listeners are told if it counted.
-    fn in_time(self) -> EventKind<'static> {
-        match self.fault.map(|fault| *fault) {
-            None | Some(Fault::Nothing) => EventKind::Succeeded,
-            Some(Fault::Error(failure) | Fault::Panic(failure)) => EventKind::Failed(failure),
-        }
-    }
-
-    /// What they are told if it came late, where no value counts like an error.
-    fn late(self) -> EventKind<'static> {
-        let failure = match self.fault.map(|fault| *fault) {
-            None => return EventKind::AbandonedWorkerSucceeded,
-            Some(Fault::Nothing) => Failure::Error("None".into()),
-            Some(Fault::Error(failure) | Fault::Panic(failure)) => failure,
-        };
-        EventKind::AbandonedWorkerFailed(failure)
-    }
 }
 
 /// What the caller sees when it looks.
@@ -370,21 +258,11 @@ impl Sides<'_> {
         self.state.verdict.answer()
     }
 
-    /// The operation's own account of how it has ended: by `panic`, or as was `found`.
-    pub(crate) fn report(&self, panic: Option<&Payload>, found: Found<'_>) -> Report {
-        let heard = self.terms.policy().is_heard();
-        let fault = match panic {
-            Some(payload) => Some(Fault::Panic(panic_failure(payload, heard))),
-            None => found.fault,
-        };
-        Report::new(found.at.unwrap_or_else(|| self.terms.now()), fault)
-    }
-
     /// Whether the answer counts, provided that the caller is still there: a success may tie with the end of the wait, an error
     /// must precede the signal, a panic is never thrown away.
     pub(crate) fn stands(&self, report: &Report) -> bool {
         let terms = self.terms;
-        match report.fault.as_deref() {
+        match report.fault() {
             Some(Fault::Panic(_)) => true,
             None => report.at <= terms.end(),
             Some(Fault::Error(_) | Fault::Nothing) => {
@@ -407,27 +285,6 @@ impl Sides<'_> {
     /// The operation was destroyed before it had ended.
     #[cfg(feature = "tokio")]
     pub(crate) fn destroyed(&self) {
-        let fault = Fault::Error(Failure::Unfinished);
-        self.stop(Report::new(self.terms.now(), Some(fault)));
+        self.stop(Report::unfinished(self.terms.now()));
     }
-}
-
-fn panic_failure(payload: &Payload, heard: bool) -> Failure<'static> {
-    Failure::Panic(if heard {
-        unwind::text(payload).to_owned().into()
-    } else {
-        "".into()
-    })
-}
-
-/// An error's text is somebody else's code, and is asked for only if it is heard.
-fn error_failure(error: &dyn Debug, heard: bool) -> Failure<'static> {
-    if !heard {
-        return Failure::Error("".into());
-    }
-    let text = unwind::catch(|| format!("{error:?}")).unwrap_or_else(|payload| {
-        unwind::dispose(payload);
-        "an error whose `Debug` panics".to_owned()
-    });
-    Failure::Error(text.into())
 }

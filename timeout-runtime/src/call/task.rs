@@ -22,7 +22,8 @@ use super::carried::Along;
 use super::open::open;
 use super::record::{Apart, Elsewhere, Stage, Typed};
 use super::remote::{Launch, Launched, RemoteCall};
-use super::sides::{Caller, Classify, Found};
+use super::report::{Classify, Found};
+use super::sides::Caller;
 
 /// An operation that is to be spawned.
 pub struct Spawn<R, A, F, Fut> {

@@ -14,8 +14,8 @@ use crate::error::TimeoutError;
 use crate::returns::FromTimeout;
 use crate::{frame, unwind};
 
+use super::report::Classify;
 use super::rim::{Convert, Finish, Or};
-use super::sides::Classify;
 
 /// What gets an answer that is thrown away. Nothing is asked of the type of the function any more.
 pub struct OnLate<R, L> {

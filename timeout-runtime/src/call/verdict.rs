@@ -109,7 +109,7 @@ impl Verdict {
     }
 }
 
-#[cfg(all(test, not(timeout_loom)))]
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod tests {
     use super::*;
 

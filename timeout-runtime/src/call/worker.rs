@@ -18,7 +18,8 @@ use super::carried::Carried;
 use super::open::open;
 use super::record::{Apart, ByCall, Stage, Typed};
 use super::remote::{Launch, Launched, RemoteCall, handed_over};
-use super::sides::{Caller, Classify};
+use super::report::Classify;
+use super::sides::Caller;
 
 /// Hands the operation to a worker.
 fn hand_in(call: Apart) -> Result<Launched, TimeoutError> {

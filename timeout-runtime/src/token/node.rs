@@ -22,7 +22,6 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Weak};
-use std::task::Waker;
 
 use crate::call::record::Record;
 use crate::deadline::{Clock, Deadline};
@@ -31,13 +30,14 @@ use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock};
 use crate::terms::Terms;
 use crate::tick::Tick;
 use crate::timer;
-use crate::{parking, unwind, workers};
+use crate::{unwind, workers};
 
-use super::links::{Callback, Links, More};
+use super::links::Links;
 use super::parents::{Link, Parents};
 
 mod attend;
 mod spread;
+mod waiting;
 
 use spread::Signal;
 
@@ -375,72 +375,6 @@ impl Head {
         }
     }
 
-    /// Has the signal, and the operation's end, wake `waker`. To be called before each look.
-    pub(crate) fn set_owner(&self, waker: &Waker) {
-        parking::store(&self.links, |links| Some(&mut links.owner), waker);
-    }
-
-    /// The caller has gone, and is not to be woken any more.
-    pub(crate) fn forget_owner(&self) {
-        let owner = lock(&self.links).owner.take();
-        unwind::dispose(owner);
-    }
-
-    /// The waker of the caller, who is about to be woken.
-    pub(crate) fn take_owner(&self) -> Option<Waker> {
-        lock(&self.links).owner.take()
-    }
-
-    /// Wakes the caller of the call that this token belongs to.
-    pub(crate) fn wake_owner(&self) {
-        if let Some(waker) = self.take_owner() {
-            unwind::contain(|| waker.wake());
-        }
-    }
-
-    /// Adds one who waits for the signal; `None` if it has come.
-    pub(crate) fn add_waiter(&self, waker: Waker) -> Option<usize> {
-        let mut links = lock(&self.links);
-        if self.cause().is_some() {
-            drop(links);
-            return None;
-        }
-        Some(links.more().waiters.insert(Some(waker)))
-    }
-
-    /// Has the signal wake `waker` instead of the one added before; `false` if it has come.
-    pub(crate) fn set_waiter(&self, key: usize, waker: &Waker) -> bool {
-        // The signal takes the place away, under the same lock.
-        parking::store(
-            &self.links,
-            |links| links.more.as_mut()?.waiters.get_mut(key),
-            waker,
-        )
-    }
-
-    pub(crate) fn remove_waiter(&self, key: usize) {
-        unwind::dispose(self.unlink(|more| more.waiters.try_remove(key)));
-    }
-
-    /// Adds a callback, or gives it back if the signal has come.
-    pub(crate) fn add_callback(&self, callback: Callback) -> Result<usize, Callback> {
-        let mut links = lock(&self.links);
-        if self.cause().is_some() {
-            return Err(callback);
-        }
-        Ok(links.more().callbacks.insert(callback))
-    }
-
-    pub(crate) fn remove_callback(&self, key: usize) -> Option<Callback> {
-        self.unlink(|more| more.callbacks.try_remove(key))
-    }
-
-    /// Takes something out of the links, which are empty once the token has fired.
-    pub(super) fn unlink<T>(&self, take: impl FnOnce(&mut More) -> Option<T>) -> Option<T> {
-        let mut links = lock(&self.links);
-        links.more.as_mut().and_then(|more| take(more))
-    }
-
     /// How many tokens are linked below this one.
     #[cfg(test)]
     pub(crate) fn children(&self) -> usize {
@@ -461,7 +395,7 @@ impl Drop for Head {
     }
 }
 
-#[cfg(all(test, not(timeout_loom)))]
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod tests;
 
 #[cfg(all(test, timeout_loom))]
