@@ -5,55 +5,12 @@
 use std::fs;
 use std::io;
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use timeout_runtime::timeout;
+use running::{Printed, assert_event, example, run, run_plain};
 
-/// An example, to be run in `dir`.
-fn example(name: &str, dir: &Path) -> Command {
-    let mut path = std::env::current_exe().expect("the test has a path");
-    path.pop();
-    if path.ends_with("deps") {
-        path.pop();
-    }
-    path.extend(["examples", name]);
-    path.set_extension(std::env::consts::EXE_EXTENSION);
-    assert!(path.exists(), "{} is not built", path.display());
-    let mut command = Command::new(path);
-    command.current_dir(dir).stdin(Stdio::null());
-    command
-}
-
-/// Runs a command that takes seconds at most.
-#[timeout(name = "example", secs = 60)]
-fn output(mut command: Command) -> io::Result<Output> {
-    command.output()
-}
-
-/// What a command printed, and its exit code.
-struct Printed {
-    stdout: String,
-    stderr: String,
-    code: Option<i32>,
-}
-
-fn run(command: Command) -> Printed {
-    let output = output(command).expect("the example runs");
-    let text = |bytes: Vec<u8>| {
-        let text = String::from_utf8(bytes).expect("examples print UTF-8");
-        text.replace("\r\n", "\n")
-    };
-    Printed {
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-        code: output.status.code(),
-    }
-}
-
-fn run_plain(name: &str) -> Printed {
-    run(example(name, Path::new(".")))
-}
+mod running;
 
 /// An empty directory for one test.
 fn directory(name: &str) -> PathBuf {
@@ -95,17 +52,6 @@ fn scan(dir: &Path, args: &[&str]) -> Command {
     let mut command = example("scan", dir);
     command.args(args);
     command
-}
-
-/// Asserts that `event` is what its parts say, whatever the time between them and the number of the worker.
-#[track_caller]
-fn assert_event(event: Option<&str>, start: &str, end: &str) {
-    let event = event.expect("an event is printed");
-    let event = event.trim_end_matches(|last: char| last.is_ascii_digit());
-    assert!(
-        event.starts_with(start) && event.ends_with(end),
-        "{event:?} is not {start:?} .. {end:?}"
-    );
 }
 
 #[test]
@@ -193,81 +139,6 @@ fn fan_out_is_heard_by_all_tasks_and_threads() {
     assert_eq!(code, Some(0));
 }
 
-/// The lines of `printed` without the milliseconds in them, and these.
-fn without_millis(printed: &str) -> (Vec<String>, Vec<u64>) {
-    let mut times = Vec::new();
-    let lines = printed.lines().map(|line| {
-        let (before, after) = line.split_once(" ms left").unwrap_or((line, ""));
-        let (place, number) = before.rsplit_once(' ').unwrap_or((before, ""));
-        match number.parse() {
-            Ok(time) => {
-                times.push(time);
-                format!("{place} .. ms left{after}")
-            }
-            Err(_) => line.to_owned(),
-        }
-    });
-    (lines.collect(), times)
-}
-
-#[test]
-fn http_deadline_tells_each_service_what_is_left() {
-    let Printed { stdout, code, .. } = run_plain("http_deadline");
-    let (lines, times) = without_millis(&stdout);
-    assert_eq!(
-        lines,
-        [
-            "a client with ten seconds:",
-            "  shop: .. ms left",
-            "  orders: .. ms left",
-            "  stock: .. ms left",
-            "  answer: 7 pieces",
-            "a client with one second:",
-            "  shop: .. ms left",
-            "  orders: .. ms left",
-            "  stock: .. ms left",
-            "  timed out: true",
-            "  stock was told to stop",
-        ]
-    );
-    // The first two work for 20 ms each.
-    for (limit, left) in [(10_000, &times[..3]), (1_000, &times[3..])] {
-        assert!(left[0] <= limit, "{left:?}");
-        assert!(
-            left.is_sorted_by(|before, after| *before >= after + 20 - 1),
-            "{left:?}"
-        );
-    }
-    assert_eq!(code, Some(0));
-}
-
-#[test]
-fn grpc_deadline_holds_on_both_ends() {
-    let Printed { stdout, code, .. } = run_plain("grpc_deadline");
-    let (lines, times) = without_millis(&stdout);
-    assert_eq!(
-        lines,
-        [
-            "a client with ten seconds:",
-            "  server: .. ms left for `bolt`",
-            "  answer: 7 pieces",
-            "a server that works for a second at most:",
-            "  server: .. ms left for `nail`",
-            "  status: DeadlineExceeded",
-            "a client with half a second:",
-            "  server: .. ms left for `nail`",
-            "  timed out: true",
-            "a client without time:",
-            "  the request was not sent: its caller's deadline had passed",
-        ]
-    );
-    assert!(
-        times[0] <= 1000 && times[1] <= 1000 && times[2] <= 500,
-        "{times:?}"
-    );
-    assert_eq!(code, Some(0));
-}
-
 #[test]
 fn listener_hears_every_kind_of_event() {
     let Printed { stdout, code, .. } = run_plain("listener");
@@ -321,85 +192,6 @@ fn listener_hears_every_kind_of_event() {
         assert_event(lines.next(), start, end);
     }
     assert_eq!(lines.next(), None);
-    assert_eq!(code, Some(0));
-}
-
-#[test]
-fn traced_shows_the_span_across_threads() {
-    let Printed { stdout, code, .. } = run_plain("traced");
-    let expected = [
-        (
-            "INFO timeout-",
-            "traced: looks up the price sku=\"bolt\"",
-            "",
-        ),
-        (
-            "DEBUG main",
-            "timeout_runtime: succeeded name=\"price\" call=1 elapsed=",
-            " limit=20s worker=timeout-",
-        ),
-        ("INFO main", "traced: makes an offer price=", ""),
-        ("INFO main", "traced: has made an offer", ""),
-        (
-            "DEBUG main",
-            "timeout_runtime: succeeded name=\"offer\" call=2 elapsed=",
-            " limit=20s",
-        ),
-        (
-            "WARN main",
-            "timeout_runtime: timed_out name=\"audit\" call=3 elapsed=",
-            " limit=50ms worker=timeout-",
-        ),
-        ("INFO timeout-", "traced: has audited", ""),
-        (
-            "WARN timeout-",
-            "timeout_runtime: abandoned_succeeded name=\"audit\" call=3 elapsed=",
-            " limit=50ms worker=timeout-",
-        ),
-    ];
-    let mut lines = stdout.lines();
-    for (place, start, end) in expected {
-        let line = lines.next().expect("a line is printed");
-        let (before, event) = line
-            .split_once(" order{id=7}: ")
-            .unwrap_or_else(|| panic!("not inside the span: {line:?}"));
-        let before = before.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(before.starts_with(place), "{line:?} is not on {place:?}");
-        assert_event(Some(event), start, end);
-    }
-    assert_eq!(lines.next(), None);
-    assert_eq!(code, Some(0));
-}
-
-#[test]
-fn metrics_are_what_prometheus_scrapes() {
-    let Printed { stdout, code, .. } = run_plain("metrics");
-    let (during, after) = stdout
-        .split_once("after its end:\n")
-        .expect("there are two scrapes");
-    for line in [
-        "# TYPE timeout_calls_total counter",
-        "# HELP timeout_calls_total Calls that have ended.",
-        "timeout_calls_total{name=\"price\",status=\"succeeded\"} 2",
-        "timeout_calls_total{name=\"price\",status=\"failed\"} 1",
-        "timeout_calls_total{name=\"audit\",status=\"timed_out\"} 1",
-        "# TYPE timeout_call_duration_seconds histogram",
-        "timeout_call_duration_seconds_bucket{name=\"audit\",status=\"timed_out\",le=\"0.01\"} 0",
-        "timeout_call_duration_seconds_count{name=\"audit\",status=\"timed_out\"} 1",
-        "# TYPE timeout_abandoned_operations gauge",
-    ] {
-        for scrape in [during, after] {
-            assert!(
-                scrape.lines().any(|other| other == line),
-                "{line}: {scrape}"
-            );
-        }
-    }
-    assert!(during.contains("timeout_abandoned_operations{name=\"audit\"} 1\n"));
-    assert!(!during.contains("timeout_late_endings_total{"));
-    assert!(after.contains("timeout_abandoned_operations{name=\"audit\"} 0\n"));
-    let late = "timeout_late_endings_total{name=\"audit\",status=\"abandoned_succeeded\"} 1\n";
-    assert!(after.contains(late), "{after}");
     assert_eq!(code, Some(0));
 }
 

@@ -1,7 +1,7 @@
 //! Three services behind one another over HTTP: each knows how long its caller still waits, and all stop when that time is up.
 //!
 //! ```text
-//! cargo run -p timeout-examples --example http_deadline
+//! cargo run -p timeout-integration-examples --example http_deadline
 //! ```
 
 use std::net::{Ipv4Addr, SocketAddr};

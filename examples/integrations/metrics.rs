@@ -1,7 +1,7 @@
 //! `metrics`: what Prometheus would see of some calls, scraped over HTTP while an operation is abandoned, and again after its end.
 //!
 //! ```text
-//! cargo run -p timeout-examples --example metrics
+//! cargo run -p timeout-integration-examples --example metrics
 //! ```
 
 use std::error::Error;

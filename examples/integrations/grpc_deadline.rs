@@ -1,7 +1,7 @@
 //! A client and a server of tonic's: the deadline of the client's call is that of the server's work.
 //!
 //! ```text
-//! cargo run -p timeout-examples --example grpc_deadline
+//! cargo run -p timeout-integration-examples --example grpc_deadline
 //! ```
 
 use std::convert::Infallible;

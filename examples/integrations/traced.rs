@@ -1,7 +1,7 @@
 //! `tracing`: what operations log on a worker and in a task is inside their caller's span, and so are the endings of the calls.
 //!
 //! ```text
-//! cargo run -p timeout-examples --example traced
+//! cargo run -p timeout-integration-examples --example traced
 //! ```
 
 use std::sync::mpsc::{Receiver, channel};

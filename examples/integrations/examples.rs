@@ -1,0 +1,162 @@
+//! What these examples print, and with which code they exit.
+//!
+//! `cargo test -p timeout-integration-examples` builds the examples first; with `--test examples` it does not.
+
+use running::{Printed, assert_event, run_plain};
+
+#[path = "../running.rs"]
+mod running;
+
+/// The lines of `printed` without the milliseconds in them, and these.
+fn without_millis(printed: &str) -> (Vec<String>, Vec<u64>) {
+    let mut times = Vec::new();
+    let lines = printed.lines().map(|line| {
+        let (before, after) = line.split_once(" ms left").unwrap_or((line, ""));
+        let (place, number) = before.rsplit_once(' ').unwrap_or((before, ""));
+        match number.parse() {
+            Ok(time) => {
+                times.push(time);
+                format!("{place} .. ms left{after}")
+            }
+            Err(_) => line.to_owned(),
+        }
+    });
+    (lines.collect(), times)
+}
+
+#[test]
+fn http_deadline_tells_each_service_what_is_left() {
+    let Printed { stdout, code, .. } = run_plain("http_deadline");
+    let (lines, times) = without_millis(&stdout);
+    assert_eq!(
+        lines,
+        [
+            "a client with ten seconds:",
+            "  shop: .. ms left",
+            "  orders: .. ms left",
+            "  stock: .. ms left",
+            "  answer: 7 pieces",
+            "a client with one second:",
+            "  shop: .. ms left",
+            "  orders: .. ms left",
+            "  stock: .. ms left",
+            "  timed out: true",
+            "  stock was told to stop",
+        ]
+    );
+    // The first two work for 20 ms each.
+    for (limit, left) in [(10_000, &times[..3]), (1_000, &times[3..])] {
+        assert!(left[0] <= limit, "{left:?}");
+        assert!(
+            left.is_sorted_by(|before, after| *before >= after + 20 - 1),
+            "{left:?}"
+        );
+    }
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn grpc_deadline_holds_on_both_ends() {
+    let Printed { stdout, code, .. } = run_plain("grpc_deadline");
+    let (lines, times) = without_millis(&stdout);
+    assert_eq!(
+        lines,
+        [
+            "a client with ten seconds:",
+            "  server: .. ms left for `bolt`",
+            "  answer: 7 pieces",
+            "a server that works for a second at most:",
+            "  server: .. ms left for `nail`",
+            "  status: DeadlineExceeded",
+            "a client with half a second:",
+            "  server: .. ms left for `nail`",
+            "  timed out: true",
+            "a client without time:",
+            "  the request was not sent: its caller's deadline had passed",
+        ]
+    );
+    assert!(
+        times[0] <= 1000 && times[1] <= 1000 && times[2] <= 500,
+        "{times:?}"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn traced_shows_the_span_across_threads() {
+    let Printed { stdout, code, .. } = run_plain("traced");
+    let expected = [
+        (
+            "INFO timeout-",
+            "traced: looks up the price sku=\"bolt\"",
+            "",
+        ),
+        (
+            "DEBUG main",
+            "timeout_runtime: succeeded name=\"price\" call=1 elapsed=",
+            " limit=20s worker=timeout-",
+        ),
+        ("INFO main", "traced: makes an offer price=", ""),
+        ("INFO main", "traced: has made an offer", ""),
+        (
+            "DEBUG main",
+            "timeout_runtime: succeeded name=\"offer\" call=2 elapsed=",
+            " limit=20s",
+        ),
+        (
+            "WARN main",
+            "timeout_runtime: timed_out name=\"audit\" call=3 elapsed=",
+            " limit=50ms worker=timeout-",
+        ),
+        ("INFO timeout-", "traced: has audited", ""),
+        (
+            "WARN timeout-",
+            "timeout_runtime: abandoned_succeeded name=\"audit\" call=3 elapsed=",
+            " limit=50ms worker=timeout-",
+        ),
+    ];
+    let mut lines = stdout.lines();
+    for (place, start, end) in expected {
+        let line = lines.next().expect("a line is printed");
+        let (before, event) = line
+            .split_once(" order{id=7}: ")
+            .unwrap_or_else(|| panic!("not inside the span: {line:?}"));
+        let before = before.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(before.starts_with(place), "{line:?} is not on {place:?}");
+        assert_event(Some(event), start, end);
+    }
+    assert_eq!(lines.next(), None);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn metrics_are_what_prometheus_scrapes() {
+    let Printed { stdout, code, .. } = run_plain("metrics");
+    let (during, after) = stdout
+        .split_once("after its end:\n")
+        .expect("there are two scrapes");
+    for line in [
+        "# TYPE timeout_calls_total counter",
+        "# HELP timeout_calls_total Calls that have ended.",
+        "timeout_calls_total{name=\"price\",status=\"succeeded\"} 2",
+        "timeout_calls_total{name=\"price\",status=\"failed\"} 1",
+        "timeout_calls_total{name=\"audit\",status=\"timed_out\"} 1",
+        "# TYPE timeout_call_duration_seconds histogram",
+        "timeout_call_duration_seconds_bucket{name=\"audit\",status=\"timed_out\",le=\"0.01\"} 0",
+        "timeout_call_duration_seconds_count{name=\"audit\",status=\"timed_out\"} 1",
+        "# TYPE timeout_abandoned_operations gauge",
+    ] {
+        for scrape in [during, after] {
+            assert!(
+                scrape.lines().any(|other| other == line),
+                "{line}: {scrape}"
+            );
+        }
+    }
+    assert!(during.contains("timeout_abandoned_operations{name=\"audit\"} 1\n"));
+    assert!(!during.contains("timeout_late_endings_total{"));
+    assert!(after.contains("timeout_abandoned_operations{name=\"audit\"} 0\n"));
+    let late = "timeout_late_endings_total{name=\"audit\",status=\"abandoned_succeeded\"} 1\n";
+    assert!(after.contains(late), "{after}");
+    assert_eq!(code, Some(0));
+}
