@@ -2,6 +2,8 @@
 
 #[path = "support/acts.rs"]
 mod acts;
+#[path = "support/fault.rs"]
+mod fault;
 #[path = "support/rules.rs"]
 mod rules;
 #[path = "support/scenario.rs"]

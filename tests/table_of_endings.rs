@@ -7,6 +7,8 @@ mod annotated;
 mod crowd;
 #[path = "support/endings.rs"]
 mod endings;
+#[path = "support/fault.rs"]
+mod fault;
 mod support;
 
 use std::collections::HashMap;
@@ -17,7 +19,8 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use endings::{Answer, Body, Ending, Fault, Form, Row, Source, read, told_apart};
+use endings::{Answer, Body, Ending, Form, Row, Source, read, told_apart};
+use fault::Fault;
 use support::{ASYNC, Gate, SOON, Way, block_on, poll_once};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, EventKind, ListenerHandle, Timeout, TimeoutError,

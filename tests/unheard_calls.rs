@@ -3,28 +3,18 @@
 #[macro_use]
 #[path = "support/annotated.rs"]
 mod annotated;
+#[path = "support/fault.rs"]
+mod fault;
 mod support;
 
 use std::thread;
 use std::time::Duration;
 
+use fault::Fault;
 use support::{EVERY_WAY, SHORT};
-use timeout_runtime::TimeoutError;
 
 const LIMIT: Duration = Duration::from_millis(SHORT);
 const LONG: Duration = Duration::from_secs(60);
-
-#[derive(Debug)]
-enum Fault {
-    Own,
-    Ended(TimeoutError),
-}
-
-impl From<TimeoutError> for Fault {
-    fn from(error: TimeoutError) -> Self {
-        Self::Ended(error)
-    }
-}
 
 annotated! {
     mod bare, [name = "unheard_calls::bare", limit = limit], (limit: Duration, lasts: Duration, answers: bool) -> Result<u32, Fault> {

@@ -12,23 +12,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::FutureExt;
-use timeout_runtime::{CallStatus, CancelToken, Deadline, TimeoutError, timeout};
+use timeout_runtime::{CallStatus, CancelToken, Deadline, timeout};
 use tokio::time::{Sleep, sleep};
 
+use super::fault::Fault;
 use super::scenario::{Answer, Call, Millis, Run, Scenario};
 use super::stage::{OVER, Returned, Sight, keep, millis, named, note};
-
-#[derive(Debug)]
-pub enum Fault {
-    Own,
-    Ended(TimeoutError),
-}
-
-impl From<TimeoutError> for Fault {
-    fn from(error: TimeoutError) -> Self {
-        Self::Ended(error)
-    }
-}
 
 /// What is there before the outermost call is made.
 pub struct Props {

@@ -4,6 +4,7 @@
 
 use timeout_runtime::{CallStatus, Cause, EventKind, Failure, Outcome, TimeoutError};
 
+use super::fault::Fault;
 use super::support::{EVERY_WAY, Way};
 
 /// What ends the call. All the others are there too where they can be, and later.
@@ -193,18 +194,6 @@ impl Ending {
             events: vec![event],
             token,
         }
-    }
-}
-
-#[derive(Debug)]
-pub enum Fault {
-    Own,
-    Ended(TimeoutError),
-}
-
-impl From<TimeoutError> for Fault {
-    fn from(error: TimeoutError) -> Self {
-        Self::Ended(error)
     }
 }
 

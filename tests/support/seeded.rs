@@ -4,22 +4,15 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use super::support::{EVERY_WAY, Way};
 
-/// As `splitmix64` has it.
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
     fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.u64(..bound)
     }
 
     fn one_in(&mut self, many: u64) -> bool {
@@ -27,8 +20,7 @@ impl Random {
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        let place = self.below(from.len() as u64);
-        from[usize::try_from(place).unwrap()]
+        from[self.0.usize(..from.len())]
     }
 
     fn micros(&mut self, below: u64) -> Duration {
@@ -128,7 +120,7 @@ pub struct Scenario {
 
 impl Scenario {
     pub fn of(seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random(Rng::with_seed(seed));
         let calls = 1 + random.below(4);
         Self {
             calls: (0..calls).map(|_| Call::random(&mut random)).collect(),

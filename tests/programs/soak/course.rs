@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
+
 /// Where the operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -175,33 +177,25 @@ impl Course {
     }
 }
 
-/// Numbers that look random and come again with the same seed, by `SplitMix64`.
-pub(crate) struct Dice(u64);
+/// Numbers that look random and come again with the same seed.
+pub(crate) struct Dice(Rng);
 
 impl Dice {
     /// Other numbers for each `place`.
     pub(crate) fn new(seed: u64, place: u64) -> Self {
-        let mut dice = Self(seed);
-        Self(dice.next() ^ place.wrapping_mul(0xD134_2543_DE82_EF95))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        let seed = Rng::with_seed(seed).u64(..);
+        Self(Rng::with_seed(seed ^ place))
     }
 
     fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.0.u64(..end)
     }
 
     fn micros(&mut self, least: u64, end: u64) -> Duration {
-        Duration::from_micros(least + self.below(end - least))
+        Duration::from_micros(self.0.u64(least..end))
     }
 
     fn one_of<T: Copy, const N: usize>(&mut self, choice: [T; N]) -> T {
-        let place = self.below(N as u64);
-        choice[usize::try_from(place).unwrap_or(0)]
+        choice[self.0.usize(..N)]
     }
 }

@@ -1,24 +1,18 @@
 //! Chance with a seed: the same numbers for the same seed, on every machine.
 
-/// A row of numbers (`SplitMix64`).
-pub(super) struct Chance(u64);
+use fastrand::Rng;
+
+/// A row of numbers.
+pub(super) struct Chance(Rng);
 
 impl Chance {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Self(Rng::with_seed(seed))
     }
 
     /// A number below `end`, which is not zero.
     pub(super) fn below(&mut self, end: usize) -> usize {
-        let end = u64::try_from(end).expect("lengths fit");
-        usize::try_from(self.next() % end).expect("less than a length")
+        self.0.usize(..end)
     }
 
     pub(super) fn one_in(&mut self, times: usize) -> bool {
