@@ -79,7 +79,7 @@ impl Wake for Fires {
 
 /// A token of tokio-util's that is cancelled when `ours` fires, at a deadline too, and that can be cancelled alone.
 ///
-/// By a deadline it is cancelled from a worker, by [`CancelToken::cancel`] on that thread.
+/// By [`CancelToken::cancel`] it is cancelled on that thread; by a deadline, or by a token of theirs that `ours` was made [from](from_tokio), from a worker, a moment later.
 pub fn to_tokio(ours: &CancelToken) -> LinkedToken {
     let theirs = CancellationToken::new();
     let cancels = theirs.clone();

@@ -1,0 +1,37 @@
+//! The guide, chapter by chapter, so that its code is compiled and run. To read it, `mdbook serve docs`, or the files in `docs/src`.
+
+#[doc = include_str!("src/introduction.md")]
+pub mod introduction {}
+
+#[doc = include_str!("src/tutorial.md")]
+pub mod tutorial {}
+
+#[doc = include_str!("src/choosing-a-limit.md")]
+pub mod choosing_a_limit {}
+
+#[doc = include_str!("src/deadlines.md")]
+pub mod deadlines {}
+
+#[doc = include_str!("src/retries.md")]
+pub mod retries {}
+
+#[doc = include_str!("src/cleanup.md")]
+pub mod cleanup {}
+
+#[doc = include_str!("src/blocking-io.md")]
+pub mod blocking_io {}
+
+#[doc = include_str!("src/testing.md")]
+pub mod testing {}
+
+#[doc = include_str!("src/from-tokio-timeout.md")]
+pub mod from_tokio_timeout {}
+
+#[doc = include_str!("src/from-test-timeouts.md")]
+pub mod from_test_timeouts {}
+
+#[doc = include_str!("src/from-tokio-util.md")]
+pub mod from_tokio_util {}
+
+#[doc = include_str!("src/names-elsewhere.md")]
+pub mod names_elsewhere {}
