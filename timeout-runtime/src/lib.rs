@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -12,13 +13,6 @@ mod error;
 mod event;
 mod forked;
 mod frame;
-#[cfg(any(
-    feature = "latency",
-    feature = "metrics",
-    feature = "tokio-util",
-    feature = "tower",
-    feature = "tracing"
-))]
 pub mod integrations;
 mod outcome;
 mod parking;

@@ -135,6 +135,29 @@ impl EventKind<'_> {
         )
     }
 
+    /// The kind in one word, for machines: the one that the features `metrics` and `tracing` write.
+    ///
+    /// ```
+    /// use timeout_runtime::EventKind;
+    ///
+    /// assert_eq!(EventKind::TimedOut.as_str(), "timed_out");
+    /// assert_eq!(EventKind::AbandonedWorkerSucceeded.as_str(), "abandoned_succeeded");
+    /// ```
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed(_) => "failed",
+            Self::TimedOut => "timed_out",
+            Self::DeadlineExceeded => "deadline_exceeded",
+            Self::Cancelled => "cancelled",
+            Self::NotStarted(_) => "not_started",
+            Self::Dropped => "dropped",
+            Self::AbandonedWorkerSucceeded => "abandoned_succeeded",
+            Self::AbandonedWorkerFailed(_) => "abandoned_failed",
+        }
+    }
+
     fn into_owned(self) -> EventKind<'static> {
         match self {
             Self::Succeeded => EventKind::Succeeded,

@@ -37,8 +37,6 @@ use crate::event::{CallId, Event, EventKind};
 use crate::sync::lock;
 use crate::workers::abandoned;
 
-use super::ending;
-
 const CALLS: &str = "timeout_calls_total";
 const DURATION: &str = "timeout_call_duration_seconds";
 const LATE: &str = "timeout_late_endings_total";
@@ -67,7 +65,7 @@ pub fn record_endings() -> ListenerHandle {
 
 /// `counted` has the calls whose operations are in the gauge.
 fn record(event: &Event<'_>, counted: &Mutex<HashSet<CallId>>) {
-    let (name, status) = (event.name, ending(&event.kind));
+    let (name, status) = (event.name, event.kind.as_str());
     if !event.kind.is_verdict() {
         counter!(LATE, "name" => name, "status" => status).increment(1);
         let was_counted = lock(counted).remove(&event.call);

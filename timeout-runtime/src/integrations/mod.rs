@@ -1,4 +1,4 @@
-//! Other crates that this one works with, a feature each.
+//! Other crates that this one works with: a module each, which the feature of its name adds. No module is there by default.
 
 #[cfg(feature = "latency")]
 pub mod latency;
@@ -10,22 +10,3 @@ pub mod tokio_util;
 pub mod tower;
 #[cfg(feature = "tracing")]
 pub mod tracing;
-
-#[cfg(any(feature = "metrics", feature = "tracing"))]
-use crate::event::EventKind;
-
-/// The ending in one word, for machines.
-#[cfg(any(feature = "metrics", feature = "tracing"))]
-fn ending(kind: &EventKind<'_>) -> &'static str {
-    match kind {
-        EventKind::Succeeded => "succeeded",
-        EventKind::Failed(_) => "failed",
-        EventKind::TimedOut => "timed_out",
-        EventKind::DeadlineExceeded => "deadline_exceeded",
-        EventKind::Cancelled => "cancelled",
-        EventKind::NotStarted(_) => "not_started",
-        EventKind::Dropped => "dropped",
-        EventKind::AbandonedWorkerSucceeded => "abandoned_succeeded",
-        EventKind::AbandonedWorkerFailed(_) => "abandoned_failed",
-    }
-}

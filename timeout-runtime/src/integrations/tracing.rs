@@ -28,8 +28,6 @@ use crate::event::listener::{ListenerHandle, add_listener};
 use crate::event::{Event, EventKind, Failure};
 use crate::propagator::{PropagatorHandle, add_propagator};
 
-use super::ending;
-
 /// Has operations on workers and in tasks run inside the span around their call, and with the subscriber that is the default there, a scoped one too.
 ///
 /// The span is entered again at each poll of a task. It is left, and let go of, before the caller gets the answer, so that it closes when the caller closes it;
@@ -80,7 +78,7 @@ pub fn record(event: &Event<'_>) {
                 failure = failure(&event.kind).map(field::display),
                 cause = cause(&event.kind).map(field::display),
                 "{}",
-                ending(&event.kind),
+                event.kind.as_str(),
             )
         };
     }
