@@ -45,7 +45,8 @@ const ABANDONED: &str = "timeout_abandoned_operations";
 /// Counts every event of this process from now on, and describes the numbers to the recorder that is there now. To be called once: a second time counts
 /// everything twice.
 ///
-/// The gauge has the operations that are abandoned from now on. When the listener is removed, it stays as it is.
+/// The gauge has the operations that are abandoned from now on. When the listener is removed, it stays as it is. Install the recorder first: without one the numbers go
+/// nowhere, and one that comes later sees operations end, and the gauge fall, whose beginning it has not seen.
 pub fn record_endings() -> ListenerHandle {
     describe_counter!(CALLS, Unit::Count, "Calls that have ended.");
     describe_histogram!(
