@@ -2,8 +2,13 @@
 //!
 //! `cargo test -p timeout-integration-examples` builds the examples first; with `--test examples` it does not.
 
-use running::{Printed, assert_event, run_plain};
+use std::fs;
+use std::path::Path;
 
+use plot::Plot;
+use running::{Printed, assert_event, example, run, run_plain};
+
+mod plot;
 #[path = "../running.rs"]
 mod running;
 
@@ -159,4 +164,81 @@ fn metrics_are_what_prometheus_scrapes() {
     let late = "timeout_late_endings_total{name=\"audit\",status=\"abandoned_succeeded\"} 1\n";
     assert!(after.contains(late), "{after}");
     assert_eq!(code, Some(0));
+}
+
+/// The cells of a row: what has two spaces between it.
+fn cells(row: &str) -> Vec<&str> {
+    let cells = row.split("  ").map(str::trim);
+    cells.filter(|cell| !cell.is_empty()).collect()
+}
+
+fn number(text: &str) -> u32 {
+    let number = text.parse();
+    number.unwrap_or_else(|_| panic!("{text:?} is not a number"))
+}
+
+#[test]
+fn choose_limit_recommends_what_its_plot_shows() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("choose_limit.svg");
+    let mut command = example("choose_limit", Path::new("."));
+    command.arg(&path);
+    let Printed {
+        stdout,
+        stderr,
+        code,
+    } = run(command);
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
+
+    let lines: Vec<_> = stdout.lines().collect();
+    let &[_, head, present, generous, thin, "", trial, plot] = &lines[..] else {
+        panic!("{stdout}");
+    };
+    assert_eq!(
+        cells(head),
+        ["limit", "calls", "cut", "1 in 10", "1 in 100", "1 in 1000"]
+    );
+    assert_eq!(thin, "* thin evidence: fewer than ten calls lie beyond");
+    assert_eq!(plot, format!("plot: {}", path.display()));
+
+    // The service itself takes longer than that for at least 50 requests, and for two it takes for ever.
+    let &["40 ms, present", "2000", cut, ten, "longer", "longer*"] = &cells(present)[..] else {
+        panic!("{present}");
+    };
+    assert!(number(cut) >= 50 && ten.ends_with(" ms"), "{present}");
+    let by_present = cut;
+    let &["1000 ms, generous", "2000", cut, ten, hundred, thousand] = &cells(generous)[..] else {
+        panic!("{generous}");
+    };
+    assert!(number(cut) >= 2 && ten.ends_with(" ms"), "{generous}");
+    assert!(thousand.ends_with('*'), "{generous}");
+    let recommended = number(hundred.trim_end_matches(" ms"));
+    assert!((90..=1000).contains(&recommended), "{generous}");
+    let cut = trial
+        .strip_prefix(&format!("trial: {recommended} ms cut "))
+        .and_then(|rest| rest.strip_suffix(" of 2000 calls"))
+        .unwrap_or_else(|| panic!("{trial}"));
+    assert!(number(cut) > 0, "{trial}");
+
+    let plot = Plot::parse(&fs::read_to_string(path).expect("there is a plot"));
+    plot.assert_limit(40, &format!("present: 40 ms, cut {by_present} of 2000"));
+    plot.assert_limit(
+        recommended,
+        &format!("recommended: {recommended} ms, cuts 1 in 100"),
+    );
+    plot.assert_cuts(recommended, 1.0);
+}
+
+#[test]
+fn choose_limit_says_at_once_where_it_cannot_write() {
+    let mut command = example("choose_limit", Path::new("."));
+    command.arg("no-such-directory/plot.svg");
+    let Printed {
+        stdout,
+        stderr,
+        code,
+    } = run(command);
+    assert_eq!(stdout, "");
+    let reason = stderr.strip_prefix("choose_limit: cannot write no-such-directory/plot.svg: ");
+    assert!(reason.is_some_and(|reason| reason.trim() != ""), "{stderr}");
+    assert_eq!(code, Some(1));
 }

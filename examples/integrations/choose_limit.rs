@@ -1,0 +1,306 @@
+//! A limit that is chosen by how long calls take. The present one cuts more of them than is wanted, and how long those would have taken nobody knows; so
+//! others are made under a generous limit, and from these it can be told. The one that is recommended is then tried.
+//!
+//! ```text
+//! cargo run -p timeout-integration-examples --example choose_limit -- quotes.svg
+//! ```
+//!
+//! The argument says where the plot goes; without one it goes beside the program.
+
+use std::env;
+use std::fs::File;
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Path;
+use axum::routing::get;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use timeout_runtime::integrations::latency::{Advice, Latency};
+use timeout_runtime::{EventKind, TimeoutError, add_listener, timeout};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tower::BoxError;
+
+/// How many calls are made under each limit, and how many of them at once.
+const CALLS: u32 = 2000;
+const AT_ONCE: usize = 16;
+
+/// The limits of the calls, in milliseconds.
+const PRESENT: u64 = 40;
+const GENEROUS: u64 = 1000;
+
+/// The rates of false timeouts that advice is wanted for, as one in so many calls, and the one that is chosen.
+const RATES: [NonZeroU64; 3] = [rate(10), CHOSEN, rate(1000)];
+const CHOSEN: NonZeroU64 = rate(100);
+
+const fn rate(one_in: u64) -> NonZeroU64 {
+    NonZeroU64::new(one_in).expect("not zero")
+}
+
+/// How long the service takes for a request. Most prices are at hand; one in 25 is asked for elsewhere, and that takes a while, now and then for ever.
+fn time_for(number: u32) -> Option<Duration> {
+    // The golden ratio spreads the numbers evenly: any few thousand in a row have their share of slow ones.
+    let spread = f64::from(number.wrapping_mul(0x9E37_79B9)) / f64::from(u32::MAX);
+    let slower = 1.0 - spread;
+    let millis = match slower {
+        ..0.001 => return None,
+        ..0.04 => 30.0 * (0.04 / slower).powf(0.8),
+        _ => 2.0 * slower.powf(-0.3),
+    };
+    Some(Duration::from_secs_f64(millis / 1000.0))
+}
+
+async fn price(Path(number): Path<u32>) -> &'static str {
+    match time_for(number) {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+    "7"
+}
+
+async fn serve() -> Result<SocketAddr, BoxError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let router = Router::new().route("/{number}", get(price));
+    tokio::spawn(axum::serve(listener, router).into_future());
+    Ok(address)
+}
+
+#[derive(Clone)]
+struct Shop {
+    client: Client<HttpConnector, Body>,
+    address: SocketAddr,
+}
+
+impl Shop {
+    #[timeout(name = "quote", ms = limit)]
+    async fn quote(&self, number: u32, limit: u64) -> Result<u32, BoxError> {
+        let uri = format!("http://{}/{number}", self.address).parse()?;
+        let answer = self.client.get(uri).await?;
+        let price = to_bytes(Body::new(answer.into_body()), 1024).await?;
+        Ok(str::from_utf8(&price)?.parse()?)
+    }
+}
+
+/// What is known of the calls under one limit.
+struct Evidence {
+    latency: Latency,
+    /// How long those took that were answered, in order.
+    answered: Vec<Duration>,
+}
+
+impl Evidence {
+    /// Makes the calls from `first` on.
+    async fn gather(shop: &Shop, first: u32, limit: u64) -> Result<Self, BoxError> {
+        let latency = Latency::new();
+        let _latency = latency.listen();
+        let (sender, times) = mpsc::channel();
+        let _times = add_listener(move |event| {
+            if let EventKind::Succeeded = event.kind {
+                let _ = sender.send(event.elapsed);
+            }
+        });
+
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        let mut calls = JoinSet::new();
+        for number in first..first + CALLS {
+            let place = Arc::clone(&places).acquire_owned().await?;
+            let shop = shop.clone();
+            calls.spawn(async move {
+                let answer = shop.quote(number, limit).await;
+                drop(place);
+                answer
+            });
+        }
+        for answer in calls.join_all().await {
+            match answer {
+                Err(error) if !is_timed_out(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        let mut answered: Vec<_> = times.try_iter().collect();
+        answered.sort_unstable();
+        Ok(Self { latency, answered })
+    }
+
+    fn advise(&self, one_in: NonZeroU64) -> Advice {
+        let advice = self.latency.advise("quote", one_in);
+        advice.expect("there were calls")
+    }
+
+    /// A row of the table.
+    fn tell(&self, limit: &str) {
+        let Advice { calls, cut, .. } = self.advise(CHOSEN);
+        print!("{limit:<20}{calls:>6}{cut:>6}");
+        for rate in RATES {
+            let advice = self.advise(rate);
+            let limit =
+                whole_millis(&advice).map_or("longer".to_owned(), |limit| format!("{limit} ms"));
+            let mark = if advice.is_thin() { "*" } else { " " };
+            print!("{limit:>12}{mark}");
+        }
+        println!();
+    }
+
+    /// How many percent of the calls each limit would cut, in milliseconds.
+    fn cut_by_limit(&self) -> Vec<(f64, f64)> {
+        let mut percent = 100.0;
+        let mut curve = vec![];
+        for (within, time) in (1..).zip(&self.answered) {
+            percent = f64::from(CALLS - within) * 100.0 / f64::from(CALLS);
+            curve.push((in_millis(*time), percent));
+        }
+        // What their own limit has cut would be cut by any shorter one.
+        if let Some(limit) = self.advise(CHOSEN).present {
+            curve.push((in_millis(limit), percent));
+        }
+        curve
+    }
+}
+
+fn in_millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn is_timed_out(error: &BoxError) -> bool {
+    error.downcast_ref().is_some_and(TimeoutError::is_timed_out)
+}
+
+/// The limit that is recommended, rounded up to what one would write down.
+fn whole_millis(advice: &Advice) -> Option<u64> {
+    let millis = advice.limit?.as_micros().div_ceil(1000);
+    u64::try_from(millis).ok()
+}
+
+const DARK_GREEN: RGBColor = RGBColor(0, 112, 0);
+
+/// A limit in the plot: a line from top to bottom.
+struct Line {
+    limit: u64,
+    text: String,
+    /// On which side of the line the text is, so many pixels away, and how high, in percent.
+    side: HPos,
+    away: i32,
+    height: f64,
+    colour: RGBColor,
+}
+
+fn draw(curve: Vec<(f64, f64)>, lines: [Line; 2]) -> Result<String, BoxError> {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, (900, 560)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let (millis, percent) = (1.0..1000.0, 0.05..100.0);
+    let mut chart = ChartBuilder::on(&area)
+        .caption(
+            format!("How many of {CALLS} quotes a limit would cut"),
+            ("sans-serif", 24),
+        )
+        .margin(16)
+        .margin_right(40)
+        .x_label_area_size(56)
+        .y_label_area_size(80)
+        .build_cartesian_2d(millis.log_scale(), percent.clone().log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc("limit (log scale)")
+        .y_desc("calls cut (log scale)")
+        .x_label_formatter(&|millis| format!("{millis} ms"))
+        .y_label_formatter(&|percent| format!("{percent} %"))
+        .label_style(("sans-serif", 17))
+        .axis_desc_style(("sans-serif", 19))
+        .draw()?;
+    chart.draw_series(LineSeries::new(curve, BLUE.stroke_width(2)))?;
+    for line in lines {
+        let limit = in_millis(Duration::from_millis(line.limit));
+        let ends = [(limit, percent.start), (limit, percent.end)];
+        chart.draw_series(LineSeries::new(ends, line.colour.stroke_width(2)))?;
+        let style = ("sans-serif", 17).into_font().color(&line.colour);
+        let style = style.pos(Pos::new(line.side, VPos::Center));
+        let text = Text::new(line.text, (line.away, 0), style);
+        chart.draw_series([EmptyElement::at((limit, line.height)) + text])?;
+    }
+    area.present()?;
+    drop((chart, area));
+    Ok(svg)
+}
+
+async fn run() -> Result<(), BoxError> {
+    let path = match env::args_os().nth(1) {
+        Some(path) => PathBuf::from(path),
+        None => env::current_exe()?.with_extension("svg"),
+    };
+    let cannot_write = |error| format!("cannot write {}: {error}", path.display());
+    // Before the calls, which take seconds.
+    let mut file = File::create(&path).map_err(cannot_write)?;
+
+    let shop = Shop {
+        client: Client::builder(TokioExecutor::new()).build_http(),
+        address: serve().await?,
+    };
+    println!("                                   recommended, to cut no more than");
+    println!("limit                calls   cut     1 in 10     1 in 100    1 in 1000");
+    let present = Evidence::gather(&shop, 0, PRESENT).await?;
+    present.tell(&format!("{PRESENT} ms, present"));
+    let generous = Evidence::gather(&shop, CALLS, GENEROUS).await?;
+    generous.tell(&format!("{GENEROUS} ms, generous"));
+    println!("* thin evidence: fewer than ten calls lie beyond\n");
+
+    let advice = generous.advise(CHOSEN);
+    let recommended = whole_millis(&advice).ok_or_else(|| advice.to_string())?;
+    let trial = Evidence::gather(&shop, 2 * CALLS, recommended).await?;
+    let trial = trial.advise(CHOSEN);
+    println!(
+        "trial: {recommended} ms cut {} of {} calls",
+        trial.cut, trial.calls
+    );
+
+    let present = present.advise(CHOSEN);
+    let lines = [
+        Line {
+            limit: PRESENT,
+            text: format!(
+                "present: {PRESENT} ms, cut {} of {}",
+                present.cut, present.calls
+            ),
+            side: HPos::Right,
+            away: -8,
+            height: 0.2,
+            colour: RED,
+        },
+        Line {
+            limit: recommended,
+            text: format!("recommended: {recommended} ms, cuts 1 in {CHOSEN}"),
+            side: HPos::Left,
+            away: 8,
+            height: 50.0,
+            colour: DARK_GREEN,
+        },
+    ];
+    let svg = draw(generous.cut_by_limit(), lines)?;
+    file.write_all(svg.as_bytes()).map_err(cannot_write)?;
+    println!("plot: {}", path.display());
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("choose_limit: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
