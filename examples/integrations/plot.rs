@@ -82,12 +82,10 @@ impl Plot {
         let (x, y) = (self.x_of(millis.into()), self.y_of(percent));
         let curve = self.strokes.iter().max_by_key(|stroke| stroke.points.len());
         let curve = &curve.expect("there is a curve").points;
-        let (before, after): (Vec<Point>, Vec<Point>) = curve.iter().partition(|at| at.0 < x);
-        let before = before.last().expect("it starts before");
-        let after = after
-            .iter()
-            .find(|at| at.0 > x + PRECISION)
-            .expect("it goes on");
+        // A limit is rounded up to whole milliseconds, so the curve may pass somewhat earlier.
+        let before = curve.iter().rfind(|at| at.0 < x - 2.0 * PRECISION);
+        let after = curve.iter().find(|at| at.0 > x + PRECISION);
+        let (before, after) = before.zip(after).expect("it goes from there to there");
         // What is higher has the smaller number.
         assert!(before.1 <= y + PRECISION, "{before:?} is below {y}");
         assert!(after.1 >= y - PRECISION, "{after:?} is above {y}");
