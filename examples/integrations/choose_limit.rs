@@ -281,7 +281,7 @@ async fn run() -> Result<(), BoxError> {
         },
         Line {
             limit: recommended,
-            text: format!("recommended: {recommended} ms, cuts 1 in {CHOSEN}"),
+            text: format!("recommended: {recommended} ms, 1 in {CHOSEN}"),
             side: HPos::Left,
             away: 8,
             height: 50.0,

@@ -226,7 +226,7 @@ fn choose_limit_recommends_what_its_plot_shows() {
     plot.assert_limit(40, &format!("present: 40 ms, cut {by_present} of 2000"));
     plot.assert_limit(
         recommended,
-        &format!("recommended: {recommended} ms, cuts 1 in 100"),
+        &format!("recommended: {recommended} ms, 1 in 100"),
     );
     plot.assert_cuts(recommended, 1.0);
 }

@@ -16,13 +16,20 @@ use crate::sync::lock;
 /// How many calls have to lie beyond a limit before its place can be trusted.
 const BEYOND: u64 = 10;
 
-/// Durations are told apart to a thousandth.
+/// Durations are told apart to a thousandth, up to a year, in microseconds.
 const DIGITS: u8 = 3;
+const LONGEST: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 
 /// How long the calls of each name take, and which limit would cut so many of them.
 ///
-/// It counts the calls that ended by themselves, with an answer or an error, and those that their own limit has cut, which took at least that long. What ended
-/// for another reason says nothing about its limit, and is left out. Needs the feature `latency`.
+/// It counts the calls that ended by themselves, with an answer or an error, and those that their own limit has cut. How long these would have taken nobody
+/// knows, only that it is longer. The same is known of calls that ended for another reason, such as an earlier deadline around them or a caller who left: how many
+/// of the calls take longer than a given time is reckoned from those that were still running by then (the [Kaplan-Meier estimator](https://en.wikipedia.org/wiki/Kaplan%E2%80%93Meier_estimator)). So a request that is short of time makes the
+/// limits of what it calls look neither shorter nor longer. Calls that were not started are left out. Needs the feature `latency`.
+///
+/// An error that comes at once, such as a refused connection, is a call that ended soon: where there are many, look into that first.
+///
+/// All calls since the beginning count alike. To see what holds now, begin with a new one now and then.
 ///
 /// ```
 /// use std::num::NonZeroU64;
@@ -51,55 +58,91 @@ pub struct Latency {
     names: Arc<Mutex<BTreeMap<&'static str, Calls>>>,
 }
 
-/// The calls of one name.
+/// The calls of one name. Times are in microseconds.
 struct Calls {
-    /// Of those that ended by themselves, in microseconds, rounded up.
+    /// How long those took that ended by themselves, rounded up.
     ended: Histogram<u64>,
+    /// How long the others had taken when they were cut or given up, rounded down.
+    outlasted: Histogram<u64>,
     cut: u64,
     limit: Option<Duration>,
 }
 
+/// What is known of how long an operation takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    ByItself,
+    /// By its limit: it takes longer.
+    Cut,
+    /// For another reason: it takes longer, too.
+    GivenUp,
+}
+
+fn histogram() -> Histogram<u64> {
+    let Ok(histogram) = Histogram::new(DIGITS) else {
+        unreachable!("five digits are allowed")
+    };
+    histogram
+}
+
+#[allow(clippy::cast_precision_loss)] // Nobody makes as many calls.
+fn as_f64(calls: u64) -> f64 {
+    calls as f64
+}
+
 impl Calls {
     fn new() -> Self {
-        let Ok(ended) = Histogram::new(DIGITS) else {
-            unreachable!("five digits are allowed")
-        };
         Self {
-            ended,
+            ended: histogram(),
+            outlasted: histogram(),
             cut: 0,
             limit: None,
         }
     }
 
-    fn ended_after(&mut self, elapsed: Duration) {
-        let micros = elapsed.as_nanos().div_ceil(1000);
-        let micros = u64::try_from(micros).unwrap_or(u64::MAX);
-        // What is too long to be told apart is beyond any limit.
-        if self.ended.record(micros).is_err() {
-            self.cut += 1;
-        }
+    fn take_in(&mut self, ending: Ending, elapsed: Duration) {
+        let nanos = elapsed.as_nanos();
+        let (times, micros) = match ending {
+            Ending::ByItself => (&mut self.ended, nanos.div_ceil(1000)),
+            Ending::Cut | Ending::GivenUp => (&mut self.outlasted, nanos / 1000),
+        };
+        self.cut += u64::from(ending == Ending::Cut);
+        let micros = micros.min(LONGEST.into());
+        // It grows up to there.
+        let _ = times.record(micros.try_into().unwrap_or(LONGEST));
     }
 
-    /// Within what so many of the calls have ended, if that many have.
-    fn within(&self, calls: u64) -> Option<Duration> {
-        let mut ended = 0;
-        self.ended.iter_recorded().find_map(|step| {
-            ended += step.count_since_last_iteration();
-            (ended >= calls).then(|| Duration::from_micros(step.value_iterated_to()))
+    /// Within what time all but so many of the calls end, if that is known.
+    fn limit(&self, one_in: NonZeroU64) -> Option<Duration> {
+        let mut times = self.ended.clone();
+        times.add(&self.outlasted).ok()?;
+        // At each time, `running` of `of` calls still run; these were `share` of all when one of them was given up last.
+        let (mut running, mut of, mut share) = (times.len(), times.len(), 1.0);
+        times.iter_recorded().find_map(|step| {
+            let time = step.value_iterated_to();
+            running -= self.ended.count_at(time);
+            let beyond = share * as_f64(running) / as_f64(of);
+            if beyond * as_f64(one_in.get()) <= 1.0 {
+                return Some(Duration::from_micros(time));
+            }
+            let outlasted = self.outlasted.count_at(time);
+            if outlasted > 0 {
+                running -= outlasted;
+                (of, share) = (running, beyond);
+            }
+            None
         })
     }
 
     fn advise(&self, name: &'static str, one_in: NonZeroU64) -> Advice {
-        let calls = self.ended.len() + self.cut;
-        let beyond = calls / one_in;
         Advice {
             name,
-            calls,
+            calls: self.ended.len() + self.cut,
             cut: self.cut,
+            given_up: self.outlasted.len() - self.cut,
             present: self.limit,
             one_in,
-            // Those that were cut may have taken any time beyond, so they count as the slowest.
-            limit: self.within(calls - beyond),
+            limit: self.limit(one_in),
         }
     }
 }
@@ -120,19 +163,20 @@ impl Latency {
 
     /// Takes in an event: for a listener of one's own, such as that of a `Timeout`.
     pub fn take_in(&self, event: &Event<'_>) {
-        let is_cut = match event.kind {
-            EventKind::Succeeded | EventKind::Failed(_) => false,
-            EventKind::TimedOut => true,
-            _ => return,
+        let ending = match event.kind {
+            EventKind::Succeeded | EventKind::Failed(_) => Ending::ByItself,
+            EventKind::TimedOut => Ending::Cut,
+            EventKind::DeadlineExceeded | EventKind::Cancelled | EventKind::Dropped => {
+                Ending::GivenUp
+            }
+            EventKind::NotStarted(_)
+            | EventKind::AbandonedWorkerSucceeded
+            | EventKind::AbandonedWorkerFailed(_) => return,
         };
         let mut names = lock(&*self.names);
         let calls = names.entry(event.name).or_insert_with(Calls::new);
         calls.limit = event.limit;
-        if is_cut {
-            calls.cut += 1;
-        } else {
-            calls.ended_after(event.elapsed);
-        }
+        calls.take_in(ending, event.elapsed);
     }
 
     /// The limit that would have cut no more than one in so many of the calls named `name`; `None` if there were none.
@@ -171,12 +215,14 @@ pub struct Advice {
     pub calls: u64,
     /// How many of them their own limit has cut.
     pub cut: u64,
+    /// How many more had been given up before that, by an earlier deadline or by their caller.
+    pub given_up: u64,
     /// The limit of the last of them.
     pub present: Option<Duration>,
     /// No more than one call in so many was to be cut.
     pub one_in: NonZeroU64,
-    /// The limit that would have cut no more, to a thousandth; `None` if more than that were cut already, so that it lies beyond the limit that
-    /// they had.
+    /// The limit that would have cut no more, to a thousandth; `None` if so many were cut or given up that nobody knows, since it lies beyond the times that they
+    /// had.
     pub limit: Option<Duration>,
 }
 
@@ -200,12 +246,16 @@ impl fmt::Display for Advice {
             name,
             calls,
             cut,
+            given_up,
             one_in,
             ..
         } = self;
         write!(f, "`{name}`: {cut} of {calls} calls cut")?;
         if let Some(present) = self.present {
             write!(f, " (limit {})", Rounded(present))?;
+        }
+        if *given_up > 0 {
+            write!(f, ", {given_up} more given up")?;
         }
         match self.limit {
             Some(limit) => write!(f, "; {} would cut 1 in {one_in}", Rounded(limit))?,
@@ -219,132 +269,4 @@ impl fmt::Display for Advice {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::{CallId, Failure};
-    use std::time::SystemTime;
-
-    const LIMIT: Duration = Duration::from_millis(500);
-
-    fn tell(latency: &Latency, kind: EventKind<'_>, millis: u64) {
-        latency.take_in(&Event {
-            timestamp: SystemTime::UNIX_EPOCH,
-            call: CallId::fresh(),
-            name: "quote",
-            worker: None,
-            elapsed: Duration::from_millis(millis),
-            limit: Some(LIMIT),
-            kind,
-        });
-    }
-
-    /// Calls of 1 ms, 2 ms and so on, and then some that were cut.
-    fn calls(ended: u64, cut: u64) -> Latency {
-        let latency = Latency::new();
-        for millis in 1..=ended {
-            tell(&latency, EventKind::Succeeded, millis);
-        }
-        for _ in 0..cut {
-            tell(&latency, EventKind::TimedOut, 500);
-        }
-        latency
-    }
-
-    fn advise(latency: &Latency, one_in: u64) -> Advice {
-        let one_in = NonZeroU64::new(one_in).expect("not zero");
-        latency.advise("quote", one_in).expect("there were calls")
-    }
-
-    /// The limits are the upper ends of what is not told apart.
-    #[allow(clippy::unnecessary_wraps)] // What it is compared with may be none.
-    fn micros(micros: u64) -> Option<Duration> {
-        Some(Duration::from_micros(micros))
-    }
-
-    #[test]
-    fn the_limit_leaves_no_more_than_one_in_so_many_beyond() {
-        let latency = calls(100, 0);
-        assert_eq!(advise(&latency, 100).limit, micros(99_007));
-        assert_eq!(advise(&latency, 10).limit, micros(90_047));
-        assert_eq!(advise(&latency, 4).limit, micros(75_007));
-        // Of a hundred calls none may be beyond, if one in a thousand may.
-        assert_eq!(advise(&latency, 1000).limit, micros(100_031));
-        assert_eq!(advise(&latency, 7).limit, micros(86_015));
-    }
-
-    #[test]
-    fn the_limit_is_exact_to_a_thousandth_and_never_too_short() {
-        for length in [1, 999, 1500, 59_999, 86_400_000] {
-            let latency = Latency::new();
-            tell(&latency, EventKind::Succeeded, length);
-            let limit = advise(&latency, 10).limit.expect("a limit");
-            let exact = Duration::from_millis(length);
-            assert!((exact..=exact + exact / 1000).contains(&limit), "{limit:?}");
-        }
-    }
-
-    #[test]
-    fn calls_that_were_cut_took_at_least_as_long_as_all_others() {
-        let latency = calls(90, 10);
-        let advice = advise(&latency, 5);
-        assert_eq!(
-            (advice.calls, advice.cut, advice.present),
-            (100, 10, Some(LIMIT))
-        );
-        assert_eq!(advice.limit, micros(80_063));
-        assert_eq!(advise(&latency, 10).limit, micros(90_047));
-        // More were cut than one in a hundred: how long that one takes nobody knows.
-        assert_eq!(advise(&latency, 100).limit, None);
-        assert_eq!(advise(&calls(0, 3), 10).limit, None);
-    }
-
-    #[test]
-    fn failures_count_and_what_ended_for_another_reason_does_not() {
-        let latency = calls(1, 0);
-        let failure = || Failure::Error("no".into());
-        tell(&latency, EventKind::Failed(failure()), 7);
-        for kind in [
-            EventKind::DeadlineExceeded,
-            EventKind::Cancelled,
-            EventKind::Dropped,
-            EventKind::NotStarted(crate::error::Cause::NoWorker),
-            EventKind::AbandonedWorkerSucceeded,
-            EventKind::AbandonedWorkerFailed(failure()),
-        ] {
-            tell(&latency, kind, 400);
-        }
-        let advice = advise(&latency, 100);
-        assert_eq!((advice.calls, advice.cut), (2, 0));
-        assert_eq!(advice.limit, micros(7_003));
-    }
-
-    #[test]
-    fn evidence_is_thin_while_fewer_than_ten_calls_lie_beyond() {
-        for (calls, one_in, is_thin) in [(99, 10, true), (100, 10, false), (100, 11, true)] {
-            let advice = advise(&self::calls(calls, 0), one_in);
-            assert_eq!(advice.is_thin(), is_thin, "{calls}, {one_in}");
-        }
-        assert_eq!(advise(&calls(1, 0), 1000).calls_needed(), 10_000);
-        assert_eq!(advise(&calls(1, 0), u64::MAX).calls_needed(), u64::MAX);
-    }
-
-    #[test]
-    fn advice_is_one_line() {
-        assert_eq!(
-            advise(&calls(90, 10), 10).to_string(),
-            "`quote`: 10 of 100 calls cut (limit 500ms); 90.0ms would cut 1 in 10"
-        );
-        assert_eq!(
-            advise(&calls(0, 3), 10).to_string(),
-            "`quote`: 3 of 3 calls cut (limit 500ms); to cut 1 in 10 takes a longer one; thin evidence, wants 100 calls"
-        );
-    }
-
-    #[test]
-    fn names_are_kept_apart() {
-        let latency = calls(2, 0);
-        let one_in = NonZeroU64::MIN;
-        assert_eq!(latency.advise("other", one_in), None);
-        assert_eq!(latency.advise_all(one_in), [advise(&latency, 1)]);
-    }
-}
+mod tests;
