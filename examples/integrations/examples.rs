@@ -1,6 +1,6 @@
 //! What these examples print, and with which code they exit.
 //!
-//! `cargo test -p timeout-integration-examples` builds the examples first; with `--test examples` it does not.
+//! `cargo test -p timeout-integration-examples` builds the examples first; with `--test examples`, or the name of a test, it does not.
 
 use std::fs;
 use std::path::Path;
