@@ -305,6 +305,52 @@ fn a_busy_service_is_told_before_it_is_dropped() {
     }
 }
 
+/// Guards against a service whose first poll comes after the deadline, as behind a queue.
+#[test]
+fn a_service_does_not_begin_when_time_is_up() {
+    let drops = Drops::default();
+    let kept = drops.clone();
+    let service = service_fn(move |_| {
+        let kept = kept.value();
+        async move {
+            let _kept = kept;
+            panic!("it has begun")
+        }
+    });
+    let served = http().layer(service).call(with_ms(SHORT));
+    let late = Deadline::after(Duration::from_millis(SHORT));
+    while !late.has_passed() {
+        thread::yield_now();
+    }
+    let served: Served = block_on(served);
+    let status = served.map(|served| served.status());
+    assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
+    assert_eq!(drops.count(), 1);
+}
+
+/// Whoever leaves after the deadline comes too late to be the cause.
+#[test]
+fn a_client_that_leaves_late_leaves_work_that_is_told_that_time_is_up() {
+    for _ in 0..20 {
+        let (sender, tokens) = channel();
+        let service = service_fn(move |_| {
+            let token = CancelToken::current();
+            token.on_cancel(|| {}).forget();
+            let _ = sender.send((token, CancelToken::current().child()));
+            future::pending::<Served>()
+        });
+        let mut served = Box::pin(http().layer(service).call(with_ms(50)));
+        let _ = support::poll_once(&mut served, &Gate::new());
+        let (token, child) = tokens.recv().unwrap();
+        let deadline = token.deadline();
+        while !deadline.has_passed() {}
+        drop(served);
+        for token in [token, child] {
+            assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
+        }
+    }
+}
+
 #[test]
 fn a_service_is_dropped_before_its_request_is_answered() {
     let drops = Drops::default();

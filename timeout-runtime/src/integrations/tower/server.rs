@@ -25,12 +25,15 @@ use super::header::{DeadlineHeader, HeaderError};
 /// Annotated calls in the service take part in the deadline by themselves; tasks and threads of its own by [`CallContext::current`]. A
 /// context that is open around the layer stays in force: the nearest deadline counts, and its token is heard.
 ///
-/// - A request that has expired when it comes does not reach the service.
+/// - A request that has expired when it comes does not reach the service. If it has by the time that its future is first polled, that of the
+///   service is not polled at all.
 /// - When its time is up, the calls inside are told by their tokens, the service's future is polled once more and dropped. What it answers
 ///   from then on is too late.
 /// - When the client goes away, its server drops the future of the request: then all tokens inside are cancelled, also of what the
-///   service has started elsewhere in this context.
-/// - All this ends with the head of the answer. What streams its body later does so on its own.
+///   service has started elsewhere in this context. A server sees that only between two polls, so not while the service blocks its
+///   thread, as by a sync call. A client whose own limit has passed goes away as well, perhaps just before the deadline here.
+/// - All this ends with the head of the answer. What has been started in this context and goes on, as to stream the body, still has the
+///   deadline, but is not told when the client goes away.
 ///
 /// How it answers in the place of the service is up to a function, as [`grpc_status`] and [`http_status`] are.
 ///
@@ -261,6 +264,7 @@ where
             deadline,
             alarm: CallerAlarm::default(),
             future: Some(context.scope(future)),
+            has_begun: false,
             refusal: None,
             answer: self.layer.answer.clone(),
         }
@@ -278,6 +282,7 @@ pin_project! {
         alarm: CallerAlarm,
         #[pin]
         future: Option<Scope<F>>,
+        has_begun: bool,
         refusal: Option<Refusal>,
         answer: A,
     }
@@ -291,6 +296,7 @@ impl<F, A> ServerFuture<F, A> {
             deadline: Deadline::never(),
             alarm: CallerAlarm::default(),
             future: None,
+            has_begun: false,
             refusal: Some(refusal),
             answer,
         }
@@ -318,7 +324,14 @@ where
             // The timer may not have told all work yet.
             this.work.0.fire(Cause::DeadlineExceeded, None);
         }
-        let ending = match future.poll(context) {
+        // Nothing starts late.
+        let polled = if is_last && !*this.has_begun {
+            Poll::Pending
+        } else {
+            *this.has_begun = true;
+            future.poll(context)
+        };
+        let ending = match polled {
             Poll::Ready(ending) if !clock.has_come_to(at) => {
                 this.leaving.take().map(DropGuard::disarm);
                 ending
