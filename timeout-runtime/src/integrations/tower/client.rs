@@ -21,8 +21,8 @@ use super::header::DeadlineHeader;
 
 /// Sends what is left of the deadline of the call that a request is made in, and does not send a request that comes too late.
 ///
-/// The context is the one around [`Service::call`], or a [`CallContext`] among the request's extensions, in its place. A request made
-/// without a deadline is sent as it is. One that has the header already keeps it if that tells less.
+/// The context is the one around [`Service::call`], or a [`CallContext`] among the request's extensions, in its place; what is told is what
+/// is left at that call. A request made without a deadline is sent as it is. One that has the header already keeps it if that tells less.
 ///
 /// The layer does not end the wait for the answer: that is up to the call around it.
 ///

@@ -122,8 +122,8 @@ impl DeadlineHeader {
     }
 
     /// The value that tells `left`, rounded up: to the finest unit of gRPC in which it has eight digits, or to whole milliseconds. So it is
-    /// never less than `left`, and more by less than one unit; passed on from service to service it does not grow. What is longer than 400
-    /// years is told as that.
+    /// never less than `left`, and more by less than one unit. Passed on from service to service in one header it does not grow; in several
+    /// ones not beyond what was told first, rounded up to the coarsest unit on the way. What is longer than 400 years is told as that.
     #[must_use]
     pub fn value(&self, left: Duration) -> HeaderValue {
         let nanos = u64::try_from(left.as_nanos()).map_or(LONGEST, |nanos| nanos.min(LONGEST));
