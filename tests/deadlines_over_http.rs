@@ -1,143 +1,83 @@
 //! Deadlines over real connections: what the socket sees, and what happens at the far end.
 
 mod support;
+#[path = "support/wire.rs"]
+mod wire;
 
 use std::convert::Infallible;
 use std::future;
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use http::{HeaderName, Request, Response, Uri};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::service::TowerToHyperService;
+use http::{HeaderName, Request, Response};
+use hyper::body::Incoming;
 use support::{Gate, SOON, runtime};
-use timeout_runtime::integrations::tower::{ClientError, ClientLayer, DeadlineHeader, ServerLayer};
+use timeout_runtime::integrations::tower::{ClientError, DeadlineHeader};
 use timeout_runtime::{CallContext, Cause, Deadline, TimeoutError, timeout};
-use tokio::runtime::Runtime;
-use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
-
-type Body = Full<Bytes>;
-type Served = Result<Response<Body>, Infallible>;
+use tower::{BoxError, Service, ServiceExt, service_fn};
+use wire::{
+    Body, EMPTY, HttpLayer, Served, answered, client, meaning, raw, received, request, serve, text,
+    uri, values,
+};
 
 const FAR: Duration = Duration::from_secs(600);
 
-fn text(text: impl Into<Bytes>) -> Response<Body> {
-    Response::new(Body::new(text.into()))
-}
-
-fn uri(address: SocketAddr) -> Uri {
-    let uri = format!("http://{address}/");
-    uri.parse().expect("an address makes a URI")
-}
-
-fn request(uri: &Uri) -> Request<Body> {
-    let request = Request::get(uri).body(Body::default());
-    request.expect("a request")
-}
-
-/// A client of hyper's that tells what is left.
-fn client(
-    header: DeadlineHeader,
-) -> impl Service<Request<Body>, Response = Response<Incoming>, Error: Into<BoxError>, Future: Send>
-+ Clone
-+ Send
-+ 'static {
-    let client = Client::builder(TokioExecutor::new()).build_http();
-    ClientLayer::new(header).layer(client)
-}
-
-/// Serves `service` inside `layer` over HTTP/1.1 for as long as `runtime` lives.
-fn serve<S>(runtime: &Runtime, header: DeadlineHeader, service: S) -> SocketAddr
-where
-    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send,
-{
-    let service = ServerLayer::http(header).layer(service);
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let listener = runtime.block_on(listener).expect("a port");
-    let address = listener.local_addr().expect("it has an address");
-    runtime.spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await.expect("a connection");
-            let service = TowerToHyperService::new(service.clone());
-            let connection = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service);
-            tokio::spawn(connection);
-        }
-    });
-    address
-}
-
-/// Sends `head` as it is.
-fn raw(address: SocketAddr, head: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    let request = format!("GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{head}\r\n");
-    stream.write_all(request.as_bytes()).expect("it is sent");
-    stream.set_read_timeout(Some(SOON)).expect("a timeout");
-    stream
-}
-
-/// What comes back for `head`.
-fn answered(address: SocketAddr, head: &str) -> String {
-    let mut answer = String::new();
-    let mut stream = raw(address, head);
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
-}
-
-/// The head of the one request that comes to `listener`, as it is on the wire.
-fn received(listener: &TcpListener) -> io::Result<String> {
-    let (mut stream, _) = listener.accept()?;
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")?;
-    Ok(String::from_utf8(head).expect("a head is ASCII"))
-}
-
-/// The values of the header `name` in `head`.
-fn values<'a>(head: &'a str, name: &str) -> Vec<&'a str> {
-    let lines = head.lines().filter_map(|line| line.split_once(": "));
-    let named = lines.filter(|(header, _)| header.eq_ignore_ascii_case(name));
-    named.map(|(_, value)| value).collect()
-}
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 #[test]
 fn the_socket_sees_what_is_left() {
-    let own = HeaderName::from_static("x-time-left");
-    for (header, unit) in [
-        (DeadlineHeader::grpc(), "m"),
-        (DeadlineHeader::envoy(), ""),
-        (DeadlineHeader::millis(own), ""),
+    let grpc = DeadlineHeader::grpc;
+    let own = DeadlineHeader::millis(HeaderName::from_static("x-time-left"));
+    for (header, limit, letter) in [
+        (grpc(), MINUTE, "u"),
+        (grpc(), HOUR, "m"),
+        (grpc(), 40 * HOUR, "S"),
+        (grpc(), 4 * YEAR, "M"),
+        (grpc(), 300 * YEAR, "H"),
+        (DeadlineHeader::envoy(), MINUTE, ""),
+        (own, MINUTE, ""),
     ] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let uri = uri(listener.local_addr().expect("it has an address"));
         let name = header.name().clone();
         let runtime = runtime();
+        let deadline = Deadline::after(limit);
         let asked = runtime.spawn(async move {
-            let context = CallContext::current().with_deadline(Deadline::after(FAR));
+            let context = CallContext::detached().with_deadline(deadline);
             let asked = client(header).oneshot(request(&uri));
             context.scope(asked).await.map_err(Into::into)
         });
-        let head = received(&listener).expect("a request");
+        let (mut stream, head) = received(&listener).expect("a request");
+        let left = deadline.remaining().expect("it comes");
+        stream.write_all(EMPTY).expect("it is sent");
         let answer: Result<_, BoxError> = runtime.block_on(asked).expect("no panic");
         assert!(answer.expect("an answer").status().is_success());
 
         let told = values(&head, name.as_str());
         assert_eq!(told.len(), 1, "{head}");
-        let digits = told[0].strip_suffix(unit).expect("the unit");
-        assert!(digits.bytes().all(|byte| byte.is_ascii_digit()), "{head}");
-        let millis: u64 = digits.parse().expect("a number");
-        assert!((300_000..=600_000).contains(&millis), "{head}");
+        assert!(told[0].ends_with(letter), "{head}");
+        let (told, unit) = meaning(told[0]);
+        assert!(left <= told && told < limit + unit, "{left:?}: {head}");
     }
+}
+
+/// What tells less than is left goes over the wire as it is.
+#[test]
+fn the_socket_sees_a_header_of_the_request_that_tells_less() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let mut asked = request(&uri(listener.local_addr().expect("it has an address")));
+    let value = http::HeaderValue::from_static("99999999n");
+    asked.headers_mut().insert("grpc-timeout", value);
+    let runtime = runtime();
+    let context = CallContext::detached().with_deadline(Deadline::after(FAR));
+    let client = client(DeadlineHeader::grpc());
+    runtime.spawn(context.scope(async move { client.oneshot(asked).await.map(drop).ok() }));
+    let (_stream, head) = received(&listener).expect("a request");
+    assert_eq!(values(&head, "grpc-timeout"), ["99999999n"], "{head}");
 }
 
 #[test]
@@ -156,27 +96,143 @@ fn the_socket_sees_nothing_of_what_comes_too_late() {
     ));
     listener.set_nonblocking(true).expect("it can be asked");
     let none = received(&listener).map_err(|error| error.kind());
-    assert_eq!(none, Err(io::ErrorKind::WouldBlock));
+    assert!(matches!(none, Err(io::ErrorKind::WouldBlock)));
 }
 
 #[test]
 fn a_server_answers_when_time_is_up() {
     let runtime = runtime();
     let service = service_fn(|_| future::pending::<Served>());
-    let address = serve(&runtime, DeadlineHeader::envoy(), service);
-    for (head, status) in [
-        ("x-envoy-expected-rq-timeout-ms: 0\r\n", "504 "),
-        ("X-Envoy-Expected-Rq-Timeout-Ms: 100\r\n", "504 "),
-        ("x-envoy-expected-rq-timeout-ms: -1\r\n", "400 "),
-        ("x-envoy-expected-rq-timeout-ms: \u{e9}\r\n", "400 "),
-        (
-            "x-envoy-expected-rq-timeout-ms: 1\r\nx-envoy-expected-rq-timeout-ms: 1\r\n",
-            "400 ",
-        ),
+    let layer = HttpLayer::http(DeadlineHeader::envoy());
+    let address = serve(&runtime, &layer, service);
+    for head in [
+        "x-envoy-expected-rq-timeout-ms: 0\r\n",
+        "X-Envoy-Expected-Rq-Timeout-Ms: 100\r\n",
     ] {
         let answer = answered(address, head);
-        let answer = answer.strip_prefix("HTTP/1.1 ").expect("an answer");
-        assert!(answer.starts_with(status), "{head}: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 504 "), "{head}: {answer}");
+    }
+}
+
+/// A service that tells how long is left, in nanoseconds.
+fn left()
+-> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
++ Clone
++ Send
++ 'static {
+    service_fn(|_| {
+        let left = Deadline::current().remaining();
+        let left = left.map_or("never".to_owned(), |left| left.as_nanos().to_string());
+        future::ready(Served::Ok(text(left)))
+    })
+}
+
+#[test]
+fn a_server_reads_the_bytes_of_a_header_as_they_are_meant() {
+    let runtime = runtime();
+    for (header, lines) in [
+        (
+            DeadlineHeader::grpc(),
+            &[
+                "grpc-timeout: 99999999n",
+                "GRPC-TIMEOUT: 60000000u",
+                "grpc-timeout:600000m",
+                "grpc-timeout: \t 600S \t",
+                "grpc-timeout: 00000010M",
+                "grpc-timeout: 3513600H",
+            ][..],
+        ),
+        (
+            DeadlineHeader::envoy(),
+            &[
+                "x-envoy-expected-rq-timeout-ms: 60000",
+                "x-envoy-expected-rq-timeout-ms:   0000000000000000000000060000  ",
+                "x-envoy-expected-rq-timeout-ms: 12648960000000",
+            ],
+        ),
+    ] {
+        let address = serve(&runtime, &HttpLayer::http(header), left());
+        for line in lines {
+            let (_, value) = line.split_once(':').expect("a header");
+            let (told, _) = meaning(value.trim());
+            let start = Instant::now();
+            let answer = answered(address, format!("{line}\r\n"));
+            let most = start.elapsed();
+            let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+            if head.starts_with("HTTP/1.1 504 ") {
+                assert!(most >= told, "{line}: {head}");
+                continue;
+            }
+            let left = body.parse().map(Duration::from_nanos);
+            let left = left.unwrap_or_else(|_| panic!("{line}: {answer}"));
+            assert!(left <= told && left + most >= told, "{line}: {left:?}");
+        }
+    }
+}
+
+/// No header that cannot be read makes a request one without a deadline.
+#[test]
+fn a_server_refuses_bytes_that_it_cannot_read() {
+    let grpc: [&[u8]; 18] = [
+        b"",
+        b"5",
+        b"S",
+        b"5s",
+        b"5ms",
+        b"-5S",
+        b"+5S",
+        b"5 S",
+        b"0.5S",
+        b"1e3m",
+        b"0x5S",
+        b"5S,5S",
+        b"5S;5S",
+        b"000000005S",
+        b"123456789n",
+        b"99999999H",
+        b"5\xb5",
+        b"\xd9\xa5S",
+    ];
+    let envoy: [&[u8]; 15] = [
+        b"",
+        b"-1",
+        b"+1",
+        b"1 1",
+        b"1.5",
+        b"1e3",
+        b"0x10",
+        b"1,1",
+        b"1000m",
+        b"never",
+        b"12648960000001",
+        b"18446744073709551616",
+        b"99999999999999999999999999",
+        b"\xe9",
+        b"\xd9\xa5",
+    ];
+    let runtime = runtime();
+    for (header, good, bad) in [
+        (DeadlineHeader::grpc(), "5S", &grpc[..]),
+        (DeadlineHeader::envoy(), "5000", &envoy),
+    ] {
+        let reached = Gate::new();
+        let gate = reached.clone();
+        let service = service_fn(move |_| {
+            gate.open();
+            future::ready(Served::Ok(text("")))
+        });
+        let name = header.name().to_string();
+        let address = serve(&runtime, &HttpLayer::http(header), service);
+        let line = |value: &[u8]| [name.as_bytes(), b": ", value, b"\r\n"].concat();
+        let twice = [line(good.as_bytes()), line(good.as_bytes())].concat();
+        for lines in bad.iter().map(|bad| line(bad)).chain([twice]) {
+            let answer = answered(address, &lines);
+            let lines = String::from_utf8_lossy(&lines);
+            assert!(answer.starts_with("HTTP/1.1 400 "), "{lines}: {answer}");
+            assert!(!reached.is_open(), "{lines}");
+        }
+        answered(address, line(good.as_bytes()));
+        assert!(reached.is_open());
     }
 }
 
@@ -198,50 +254,10 @@ fn a_client_that_hangs_up_stops_the_work() {
         async move { Served::Ok(text(format!("{:?}", work.await))) }
     });
     let runtime = runtime();
-    let address = serve(&runtime, DeadlineHeader::envoy(), service);
+    let layer = HttpLayer::http(DeadlineHeader::envoy());
+    let address = serve(&runtime, &layer, service);
     let client = raw(address, "x-envoy-expected-rq-timeout-ms: 600000\r\n");
     started.wait();
     drop(client);
     assert_eq!(causes.recv_timeout(SOON), Ok(Some(Cause::Cancelled)));
-}
-
-#[test]
-fn what_is_left_does_not_grow_over_three_hops() {
-    /// What the header of `request` tells, in nanoseconds. It was rounded up, so a little less may be left.
-    fn told(request: &Request<Incoming>) -> String {
-        let told = DeadlineHeader::grpc().read(request.headers());
-        let told = told.expect("it can be read").expect("it is there");
-        assert!(Deadline::current().remaining() <= Some(told));
-        told.as_nanos().to_string()
-    }
-
-    let runtime = runtime();
-    let header = DeadlineHeader::grpc;
-    let last = service_fn(|asked| future::ready(Served::Ok(text(told(&asked)))));
-    let mut address = serve(&runtime, header(), last);
-    for _ in 0..2 {
-        let (client, next) = (client(header()), uri(address));
-        let hop = service_fn(move |asked| {
-            let (client, before) = (client.clone(), told(&asked));
-            let asked = request(&next);
-            async move {
-                let answer = client.oneshot(asked).await.map_err(Into::into);
-                let answer = answer.unwrap_or_else(|error: BoxError| panic!("{error}"));
-                let after = answer.into_body().collect().await.expect("a body");
-                let after = String::from_utf8(after.to_bytes().to_vec()).expect("digits");
-                Served::Ok(text(format!("{before} {after}")))
-            }
-        });
-        address = serve(&runtime, header(), hop);
-    }
-    let answer = answered(address, "grpc-timeout: 10M\r\n");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-    let told: Vec<u128> = body.split(' ').map(|told| told.parse().unwrap()).collect();
-    assert_eq!(told.len(), 3, "{answer}");
-    assert!(
-        told.is_sorted_by(|before, after| before >= after),
-        "{told:?}"
-    );
-    assert_eq!(told[0], FAR.as_nanos());
-    assert!(told[2] > FAR.as_nanos() / 2, "{told:?}");
 }

@@ -1,0 +1,72 @@
+//! A service of gRPC that is asked for a number, without generated code, and its client.
+
+#![allow(unreachable_pub)] // Each test file uses its part.
+
+use std::net::SocketAddr;
+
+use bytes::{Buf, BufMut};
+use http::uri::PathAndQuery;
+use timeout_runtime::integrations::tower::{ClientLayer, DeadlineHeader};
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Response, Status};
+use tower::Layer;
+
+/// Messages of eight bytes: a number.
+#[derive(Clone, Copy, Default)]
+pub struct Numbers;
+
+impl Codec for Numbers {
+    type Encode = u64;
+    type Decode = u64;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        *self
+    }
+
+    fn decoder(&mut self) -> Self {
+        *self
+    }
+}
+
+impl Encoder for Numbers {
+    type Item = u64;
+    type Error = Status;
+
+    fn encode(&mut self, number: u64, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        to.put_u64(number);
+        Ok(())
+    }
+}
+
+impl Decoder for Numbers {
+    type Item = u64;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<u64>, Status> {
+        Ok(Some(from.get_u64()))
+    }
+}
+
+pub const PATH: &str = "/numbers.Numbers/Ask";
+
+pub fn channel_to(address: SocketAddr) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://{address}"));
+    endpoint.expect("a URI").connect_lazy()
+}
+
+/// Asks for a number, with what is left in this context.
+pub async fn ask(address: SocketAddr) -> Result<u64, Status> {
+    send(address, Request::new(0)).await
+}
+
+/// As `ask`, by this request.
+pub async fn send(address: SocketAddr, request: Request<u64>) -> Result<u64, Status> {
+    let layer = ClientLayer::new(DeadlineHeader::grpc());
+    let mut client = tonic::client::Grpc::new(layer.layer(channel_to(address)));
+    client.ready().await.expect("it is ready");
+    let answer = client.unary(request, PathAndQuery::from_static(PATH), Numbers);
+    answer.await.map(Response::into_inner)
+}
