@@ -1,0 +1,19 @@
+//! A child process that prints the deadline in its environment, twice, or the mistake there.
+
+use timeout_runtime::Deadline;
+
+fn told() -> String {
+    match Deadline::from_env("TOLD_DEADLINE") {
+        Ok(None) => "none".to_owned(),
+        Ok(Some(deadline)) => match deadline.remaining() {
+            None => "never".to_owned(),
+            Some(left) => left.as_nanos().to_string(),
+        },
+        Err(invalid) => format!("{invalid}"),
+    }
+}
+
+fn main() {
+    println!("{}", told());
+    println!("{}", told());
+}
