@@ -225,6 +225,20 @@ fn a_timeout_of_tonics_request_counts_if_it_tells_less() {
     }
 }
 
+#[test]
+fn a_context_of_tonics_request_takes_the_place_of_the_current_one() {
+    let runtime = runtime();
+    let (address, headers) = bare(&runtime);
+    let mut request = Request::new(0);
+    request.extensions_mut().insert(within(FAR / 2));
+    let asked = within(FAR).scope(send(address, request));
+    let status = runtime.block_on(asked).unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+    let headers = headers.recv_timeout(SOON).expect("a request");
+    let (told, _) = meaning(only(&headers));
+    assert!(told <= FAR / 2, "{told:?}");
+}
+
 /// Guards against tonic's own timeout for the same header, which would drop the request and say that it was cancelled.
 #[test]
 fn a_server_says_that_time_is_up_before_tonic_does() {
