@@ -11,8 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
 use support::{Drops, Gate, SHORT, SOON, block_on, runtime, until_past};
-use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
+use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -42,8 +43,21 @@ where
     A: Fn(Refusal) -> Answer + Clone,
     S: Service<Request<()>, Response = Answer, Error = Infallible>,
 {
-    let served = runtime().block_on(layer.layer(service).oneshot(request));
-    served.unwrap_or_else(|never| match never {})
+    runtime().block_on(async {
+        let served = layer.layer(service).oneshot(request).await;
+        read(served.unwrap_or_else(|never| match never {})).await
+    })
+}
+
+/// The answer, with its whole body.
+async fn read<A>(answer: Response<ServerBody<String, A>>) -> Answer
+where
+    A: Fn(Refusal) -> Answer,
+{
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await.expect("it is whole").to_bytes();
+    let text = String::from_utf8(body.into()).expect("it is text");
+    Response::from_parts(head, text)
 }
 
 /// A service that tells how many minutes are left, rounded up.
@@ -165,9 +179,11 @@ fn a_request_without_header_has_no_deadline_but_that_of_the_layer() {
 fn the_context_around_the_layer_counts_too() {
     let limit = |limit| CallContext::current().with_deadline(Deadline::after(limit));
     let served = |limit: CallContext, ms| {
-        let served = http().layer(clock()).oneshot(with_ms(ms));
-        let served = runtime().block_on(limit.scope(served));
-        served.unwrap_or_else(|never| match never {})
+        let served = async {
+            let served = http().layer(clock()).oneshot(with_ms(ms)).await;
+            read(served.unwrap_or_else(|never| match never {})).await
+        };
+        runtime().block_on(limit.scope(served))
     };
     assert_eq!(served(limit(FAR), 3_600_000).body(), "10");
     assert_eq!(served(limit(FAR), 60_000).body(), "1");
@@ -308,13 +324,16 @@ fn a_busy_service_is_told_before_it_is_dropped() {
 /// Guards against a service whose first poll comes after the deadline, as behind a queue.
 #[test]
 fn a_service_does_not_begin_when_time_is_up() {
+    fn begun() -> Served {
+        panic!("it has begun")
+    }
     let drops = Drops::default();
     let kept = drops.clone();
     let service = service_fn(move |_| {
         let kept = kept.value();
         async move {
             let _kept = kept;
-            panic!("it has begun")
+            begun()
         }
     });
     let served = http().layer(service).call(with_ms(SHORT));
@@ -322,8 +341,7 @@ fn a_service_does_not_begin_when_time_is_up() {
     while !late.has_passed() {
         thread::yield_now();
     }
-    let served: Served = block_on(served);
-    let status = served.map(|served| served.status());
+    let status = block_on(served).map(|served| served.status());
     assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
     assert_eq!(drops.count(), 1);
 }

@@ -1,6 +1,6 @@
 //! A service of gRPC that is asked for a number, without generated code, and its client.
 
-#![allow(unreachable_pub)] // Each test file uses its part.
+#![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 use std::net::SocketAddr;
 

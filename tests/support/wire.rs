@@ -50,11 +50,13 @@ pub fn client(
 }
 
 /// Serves `service` inside `layer` over HTTP/1.1 for as long as `runtime` lives.
-pub fn serve<S>(runtime: &Runtime, layer: &HttpLayer, service: S) -> SocketAddr
+pub fn serve<S, A, B>(runtime: &Runtime, layer: &ServerLayer<A>, service: S) -> SocketAddr
 where
-    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send,
+    A: Fn(Refusal) -> Response<B> + Clone + Send + 'static,
+    B: hyper::body::Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
 {
     let service = layer.layer(service);
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::future::Future;
+#[cfg(feature = "tower")]
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -109,7 +111,7 @@ impl CallContext {
         Scope {
             frame: self.frame(),
             alarm: CallerAlarm::default(),
-            future: Some(future),
+            inside: Some(future),
         }
     }
 
@@ -189,22 +191,25 @@ pin_project! {
         frame: Frame,
         alarm: CallerAlarm,
         #[pin]
-        future: Option<F>,
+        inside: Option<F>,
     }
 
     impl<F> PinnedDrop for Scope<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             let _entered = enter(this.frame);
-            this.future.set(None);
+            this.inside.set(None);
         }
     }
 }
 
-impl<F: Future> Future for Scope<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+impl<F> Scope<F> {
+    /// Polls what is inside by `poll`, in the context.
+    pub(crate) fn poll_inside<T>(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        poll: impl FnOnce(Pin<&mut F>, &mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
         let this = self.project();
         if let Frame::Token(token) = &*this.frame {
             // By a virtual clock, nobody fires it but who looks.
@@ -212,8 +217,8 @@ impl<F: Future> Future for Scope<F> {
         }
         let polled = {
             let _entered = enter(this.frame);
-            match this.future.as_pin_mut() {
-                Some(future) => future.poll(context),
+            match this.inside.as_pin_mut() {
+                Some(inside) => poll(inside, context),
                 None => Poll::Pending,
             }
         };
@@ -227,6 +232,44 @@ impl<F: Future> Future for Scope<F> {
             this.alarm.set(terms.clock(), terms.signal(), context);
         }
         polled
+    }
+
+    /// Drops what is inside, in the context, which is then around `next`.
+    #[cfg(feature = "tower")]
+    pub(crate) fn hand_over<T>(self: Pin<&mut Self>, next: T) -> Scope<T> {
+        let mut this = self.project();
+        {
+            let _entered = enter(this.frame);
+            this.inside.set(None);
+        }
+        Scope {
+            frame: mem::replace(this.frame, Frame::Outside),
+            alarm: CallerAlarm::default(),
+            inside: Some(next),
+        }
+    }
+
+    /// `inside` in no call's context.
+    #[cfg(feature = "tower")]
+    pub(crate) fn outside(inside: F) -> Self {
+        Self {
+            frame: Frame::Outside,
+            alarm: CallerAlarm::default(),
+            inside: Some(inside),
+        }
+    }
+
+    #[cfg(feature = "tower")]
+    pub(crate) fn get_ref(&self) -> Option<&F> {
+        self.inside.as_ref()
+    }
+}
+
+impl<F: Future> Future for Scope<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        self.poll_inside(context, F::poll)
     }
 }
 

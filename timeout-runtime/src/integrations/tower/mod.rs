@@ -5,10 +5,13 @@
 //! what has already expired. Both are [`tower_layer::Layer`]s; they go with axum, tonic, hyper and whatever else is made of
 //! [`tower_service::Service`]s. [`DeadlineHeader`] is the header alone.
 
+mod body;
 mod client;
 mod header;
 mod server;
+mod work;
 
+pub use body::ServerBody;
 pub use client::{ClientError, ClientFuture, ClientLayer, ClientService};
 pub use header::{DeadlineHeader, HeaderError, HeaderMistake};
 pub use server::{Refusal, ServerFuture, ServerLayer, ServerService, grpc_status, http_status};

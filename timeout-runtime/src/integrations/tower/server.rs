@@ -1,5 +1,6 @@
 //! [`ServerLayer`]: the deadline of a request around the service that answers it.
 
+use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,17 +9,17 @@ use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::alarm::CallerAlarm;
-use crate::context::{CallContext, Scope};
+use crate::context::Scope;
 use crate::deadline::Deadline;
-use crate::error::Cause;
-use crate::token::{CancelToken, DropGuard};
 
+use super::body::ServerBody;
 use super::header::{DeadlineHeader, HeaderError};
+use super::work::Work;
 
 /// Reads the deadline of each request, and opens a [`CallContext`] with it around the service.
 ///
@@ -32,8 +33,8 @@ use super::header::{DeadlineHeader, HeaderError};
 /// - When the client goes away, its server drops the future of the request: then all tokens inside are cancelled, also of what the
 ///   service has started elsewhere in this context. A server sees that only between two polls, so not while the service blocks its
 ///   thread, as by a sync call. A client whose own limit has passed goes away as well, perhaps just before the deadline here.
-/// - All this ends with the head of the answer. What has been started in this context and goes on, as to stream the body, still has the
-///   deadline, but is not told when the client goes away.
+/// - All this covers the whole answer, its body too: see [`ServerBody`]. What goes on in this context after the end of the answer still has the deadline, but is not told
+///   when the client goes away.
 ///
 /// How it answers in the place of the service is up to a function, as [`grpc_status`] and [`http_status`] are.
 ///
@@ -41,6 +42,7 @@ use super::header::{DeadlineHeader, HeaderError};
 /// use std::convert::Infallible;
 /// use std::time::Duration;
 /// use http::{Request, Response, StatusCode};
+/// use http_body_util::BodyExt;
 /// use timeout_runtime::Deadline;
 /// use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
 /// use tower::{Layer, ServiceExt, service_fn};
@@ -57,7 +59,7 @@ use super::header::{DeadlineHeader, HeaderError};
 ///     Request::get("/").header(header.name(), header.value(left)).body(()).unwrap()
 /// };
 /// let answer = service.clone().oneshot(request(Duration::from_secs(7))).await?;
-/// assert_eq!(answer.body(), "7 s");
+/// assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "7 s");
 /// let answer = service.oneshot(request(Duration::ZERO)).await?;
 /// assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
 /// # Ok::<(), Infallible>(()) }).unwrap();
@@ -88,6 +90,8 @@ impl fmt::Display for Refusal {
         }
     }
 }
+
+impl Error for Refusal {}
 
 /// Answers as gRPC does, with the status alone: `DEADLINE_EXCEEDED` (4) where time has run out, `INTERNAL` (13) for a malformed header.
 ///
@@ -238,8 +242,9 @@ impl<S, A, ReqBody, ResBody> Service<Request<ReqBody>> for ServerService<S, A>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>>,
     A: Fn(Refusal) -> Response<ResBody> + Clone,
+    ResBody: Body,
 {
-    type Response = Response<ResBody>;
+    type Response = Response<ServerBody<ResBody, A>>;
     type Error = S::Error;
     type Future = ServerFuture<S::Future, A>;
 
@@ -248,25 +253,19 @@ where
     }
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+        let answer = self.layer.answer.clone();
         let deadline = match self.layer.deadline(request.headers()) {
             Ok(deadline) => deadline,
-            Err(refusal) => return ServerFuture::refused(refusal, self.layer.answer.clone()),
+            Err(refusal) => return ServerFuture::refused(refusal, answer),
         };
-        let work = CancelToken::new();
-        let leaving = work.drop_guard();
-        let context = CallContext::current()
-            .with_deadline(deadline)
-            .with_token(&work);
+        let (work, context) = Work::new(deadline);
         let future = context.run(|| self.service.call(request));
         ServerFuture {
-            leaving: Some(leaving),
-            work,
-            deadline,
-            alarm: CallerAlarm::default(),
+            work: Some(work),
             future: Some(context.scope(future)),
             has_begun: false,
             refusal: None,
-            answer: self.layer.answer.clone(),
+            answer,
         }
     }
 }
@@ -276,10 +275,7 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct ServerFuture<F, A> {
         // Dropped before the future: who works on it is told first.
-        leaving: Option<DropGuard>,
-        work: CancelToken,
-        deadline: Deadline,
-        alarm: CallerAlarm,
+        work: Option<Work>,
         #[pin]
         future: Option<Scope<F>>,
         has_begun: bool,
@@ -291,10 +287,7 @@ pin_project! {
 impl<F, A> ServerFuture<F, A> {
     fn refused(refusal: Refusal, answer: A) -> Self {
         Self {
-            leaving: None,
-            work: CancelToken::never(),
-            deadline: Deadline::never(),
-            alarm: CallerAlarm::default(),
+            work: None,
             future: None,
             has_begun: false,
             refusal: Some(refusal),
@@ -306,42 +299,45 @@ impl<F, A> ServerFuture<F, A> {
 impl<F, A, B, E> Future for ServerFuture<F, A>
 where
     F: Future<Output = Result<Response<B>, E>>,
-    A: Fn(Refusal) -> Response<B>,
+    A: Fn(Refusal) -> Response<B> + Clone,
+    B: Body,
 {
-    type Output = Result<Response<B>, E>;
+    type Output = Result<Response<ServerBody<B, A>>, E>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Some(refusal) = this.refusal.take() {
-            return Poll::Ready(Ok((this.answer)(refusal)));
-        }
-        let Some(future) = this.future.as_mut().as_pin_mut() else {
-            panic!("a finished request was polled again");
+        let (Some(work), Some(mut future)) =
+            (this.work.as_mut(), this.future.as_mut().as_pin_mut())
+        else {
+            let Some(refusal) = this.refusal.take() else {
+                panic!("a finished request was polled again");
+            };
+            return Poll::Ready(Ok(ServerBody::refusal(refusal, this.answer)));
         };
-        let (clock, at) = this.deadline.parts();
-        let is_last = clock.has_come_to(at);
-        if is_last {
-            // The timer may not have told all work yet.
-            this.work.0.fire(Cause::DeadlineExceeded, None);
-        }
+        let is_over = work.tell_if_over();
         // Nothing starts late.
-        let polled = if is_last && !*this.has_begun {
+        let polled = if is_over && !*this.has_begun {
             Poll::Pending
         } else {
             *this.has_begun = true;
-            future.poll(context)
+            future.as_mut().poll(context)
         };
         let ending = match polled {
-            Poll::Ready(ending) if !clock.has_come_to(at) => {
-                this.leaving.take().map(DropGuard::disarm);
-                ending
+            Poll::Ready(Ok(answer)) if !work.is_over() => {
+                let (head, body) = answer.into_parts();
+                let body = ServerBody::new(future.hand_over(body), this.work.take(), this.answer);
+                Ok(Response::from_parts(head, body))
             }
-            Poll::Pending if !is_last => {
-                this.alarm.set(clock, at, context);
+            Poll::Ready(Err(error)) if !work.is_over() => {
+                Work::end(this.work);
+                Err(error)
+            }
+            Poll::Pending if !is_over => {
+                work.wake(context);
                 return Poll::Pending;
             }
             // Also an answer that comes too late.
-            _ => Ok((this.answer)(Refusal::Expired)),
+            _ => Ok(ServerBody::refusal(Refusal::Expired, this.answer)),
         };
         this.future.set(None);
         Poll::Ready(ending)
@@ -351,7 +347,7 @@ where
 impl<F, A> fmt::Debug for ServerFuture<F, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerFuture")
-            .field("deadline", &self.deadline)
+            .field("deadline", &self.work.as_ref().map(Work::deadline))
             .field("refusal", &self.refusal)
             .finish_non_exhaustive()
     }

@@ -1,0 +1,368 @@
+//! The deadline of a request covers its whole answer: a stream ends when time is up, and its client's leaving stops the work.
+
+#[path = "support/numbers.rs"]
+mod numbers;
+mod support;
+#[path = "support/wire.rs"]
+mod wire;
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future;
+use std::io::{self, Read};
+use std::net::Ipv4Addr;
+use std::pin::Pin;
+use std::sync::mpsc::{Sender, channel};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame};
+use numbers::{Numbers, PATH, channel_to};
+use support::{Drops, SHORT, SOON, Tracked, runtime, until_past};
+use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Registration};
+use tokio::runtime::{Builder, Runtime};
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Code, Status};
+use tower::{BoxError, Layer, ServiceExt, service_fn};
+
+const FAR: Duration = Duration::from_secs(600);
+
+/// How a stream goes on after its frames.
+#[derive(Clone, Copy, Default)]
+enum After {
+    #[default]
+    Nothing,
+    Ends,
+    Fails,
+    /// It is known to be at its end with the last frame.
+    EndsWithThat,
+    /// The same, and it wants to be polled at once.
+    Busy,
+    /// It blocks its thread until time is up, and then has another frame.
+    Late,
+}
+
+/// A body of these frames.
+#[derive(Default)]
+struct Stream {
+    frames: VecDeque<Frame<Bytes>>,
+    after: After,
+    /// Gets what is left, and the cause that the token has, at each poll.
+    seen: Option<Sender<(Option<Duration>, Option<Cause>)>>,
+    kept: Option<Tracked>,
+    watched: Option<Registration>,
+}
+
+impl Body for Stream {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if let Some(seen) = &self.seen {
+            let left = Deadline::current().remaining();
+            let _ = seen.send((left, CancelToken::current().cause()));
+        }
+        if let Some(frame) = self.frames.pop_front() {
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        match self.after {
+            After::Nothing => Poll::Pending,
+            After::Busy => {
+                // So the token goes by the timer.
+                let watched = || CancelToken::current().on_cancel(|| {});
+                self.watched.get_or_insert_with(watched);
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            After::Ends | After::EndsWithThat => Poll::Ready(None),
+            After::Fails => Poll::Ready(Some(Err(io::Error::other("the disk is gone")))),
+            After::Late => {
+                until_past(&CancelToken::current());
+                Poll::Ready(Some(Ok(frame("late"))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.after, After::EndsWithThat) && self.frames.is_empty()
+    }
+}
+
+fn frame(text: &'static str) -> Frame<Bytes> {
+    Frame::data(Bytes::from_static(text.as_bytes()))
+}
+
+fn trailers() -> Frame<Bytes> {
+    Frame::trailers(HeaderMap::new())
+}
+
+fn stream(frames: impl IntoIterator<Item = Frame<Bytes>>, after: After) -> Stream {
+    Stream {
+        frames: frames.into_iter().collect(),
+        after,
+        ..Stream::default()
+    }
+}
+
+type Answer = fn(Refusal) -> Response<Stream>;
+type Streamed = ServerBody<Stream, Answer>;
+
+fn http() -> ServerLayer<Answer> {
+    ServerLayer::http(DeadlineHeader::envoy())
+}
+
+/// The body of the answer, as `layer` gives it, and the context that its service had.
+async fn answer(layer: ServerLayer<Answer>, stream: Stream) -> (Streamed, CallContext) {
+    let mut stream = Some(stream);
+    let (sender, contexts) = channel();
+    let service = service_fn(move |_| {
+        let _ = sender.send(CallContext::current());
+        let answer = Response::new(stream.take().expect("it is called once"));
+        future::ready(Ok::<_, Infallible>(answer))
+    });
+    let answer = layer.layer(service).oneshot(Request::new(())).await;
+    let answer = answer.unwrap_or_else(|never| match never {});
+    (answer.into_body(), contexts.recv().expect("it is called"))
+}
+
+/// A runtime whose time jumps to the next deadline.
+fn paused() -> Runtime {
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build();
+    runtime.expect("a runtime")
+}
+
+async fn next(body: &mut Streamed) -> Option<Result<Frame<Bytes>, BoxError>> {
+    body.frame().await
+}
+
+#[track_caller]
+fn assert_data(frame: Option<Result<Frame<Bytes>, BoxError>>, data: &str) {
+    let frame = frame.expect("a frame").expect("no error");
+    assert_eq!(frame.into_data().expect("data"), data);
+}
+
+#[track_caller]
+fn assert_expired(frame: Option<Result<Frame<Bytes>, BoxError>>) {
+    let error = frame.expect("a frame").expect_err("time is up");
+    assert_eq!(error.downcast_ref(), Some(&Refusal::Expired));
+}
+
+#[test]
+fn a_stream_ends_with_an_error_when_time_is_up() {
+    paused().block_on(async {
+        let start = tokio::time::Instant::now();
+        let drops = Drops::default();
+        let mut endless = stream([frame("first")], After::Nothing);
+        endless.kept = Some(drops.value());
+        let (mut body, context) = answer(http().at_most(FAR), endless).await;
+        assert_data(next(&mut body).await, "first");
+        assert_expired(next(&mut body).await);
+        assert!(start.elapsed() >= FAR);
+        assert_eq!(drops.count(), 1);
+        assert_eq!(context.token().cause(), Some(Cause::DeadlineExceeded));
+        assert!(body.is_end_stream() && next(&mut body).await.is_none());
+    });
+}
+
+#[test]
+fn a_stream_of_grpc_ends_with_its_status_when_time_is_up() {
+    paused().block_on(async {
+        let endless = stream([frame("first")], After::Nothing);
+        let (mut body, _) = answer(ServerLayer::grpc().at_most(FAR), endless).await;
+        assert_data(next(&mut body).await, "first");
+        let last = next(&mut body).await.expect("a frame").expect("no error");
+        let trailers = last.into_trailers().expect("trailers");
+        assert_eq!(trailers["grpc-status"], "4");
+        let message = "the deadline of the request has passed";
+        assert_eq!(trailers["grpc-message"], message);
+        assert_eq!(trailers.len(), 2);
+        assert!(next(&mut body).await.is_none());
+    });
+}
+
+#[test]
+fn a_stream_is_polled_in_the_context_of_its_request_and_once_more_when_time_is_up() {
+    paused().block_on(async {
+        let (sender, seen) = channel();
+        let mut endless = stream([frame("first")], After::Nothing);
+        endless.seen = Some(sender);
+        let (mut body, _) = answer(http().at_most(FAR), endless).await;
+        assert_data(next(&mut body).await, "first");
+        assert_expired(next(&mut body).await);
+        let mut seen: Vec<_> = seen.try_iter().collect();
+        let last = seen.pop().expect("a last poll");
+        assert_eq!(last, (Some(Duration::ZERO), Some(Cause::DeadlineExceeded)));
+        assert!(seen.len() >= 2, "{seen:?}");
+        for (left, cause) in seen {
+            assert!(left > Some(Duration::ZERO));
+            assert_eq!(cause, None);
+        }
+    });
+}
+
+/// Guards against a last poll before the timer has told anybody, which is a matter of microseconds.
+#[test]
+fn a_busy_stream_is_told_before_it_is_dropped() {
+    for _ in 0..20 {
+        let (sender, seen) = channel();
+        let mut busy = stream([], After::Busy);
+        busy.seen = Some(sender);
+        runtime().block_on(async {
+            let limit = Duration::from_millis(50);
+            let (mut body, _) = answer(http().at_most(limit), busy).await;
+            assert_expired(next(&mut body).await);
+        });
+        let last = seen.try_iter().last();
+        assert_eq!(
+            last,
+            Some((Some(Duration::ZERO), Some(Cause::DeadlineExceeded)))
+        );
+    }
+}
+
+#[test]
+fn a_frame_that_comes_too_late_is_not_passed_on() {
+    let late = stream([], After::Late);
+    runtime().block_on(async {
+        let limit = Duration::from_millis(SHORT);
+        let (mut body, context) = answer(http().at_most(limit), late).await;
+        assert_expired(next(&mut body).await);
+        assert_eq!(context.token().cause(), Some(Cause::DeadlineExceeded));
+    });
+}
+
+#[test]
+fn a_stream_that_its_client_leaves_cancels_all_work() {
+    for limit in [FAR, Duration::MAX] {
+        runtime().block_on(async {
+            let endless = stream([frame("first")], After::Nothing);
+            let (mut body, context) = answer(http().at_most(limit), endless).await;
+            assert_data(next(&mut body).await, "first");
+            assert_eq!(context.token().cause(), None);
+            drop(body);
+            assert_eq!(context.token().cause(), Some(Cause::Cancelled));
+        });
+    }
+}
+
+#[test]
+fn a_stream_that_ends_in_time_cancels_nothing() {
+    let endings = [
+        (vec![], After::Ends),
+        (vec![], After::EndsWithThat),
+        (vec![frame("last")], After::Ends),
+        (vec![frame("last")], After::EndsWithThat),
+        (vec![frame("last"), trailers()], After::Nothing),
+    ];
+    for (frames, after) in endings {
+        runtime().block_on(async {
+            let count = frames.len();
+            let (mut body, context) = answer(http().at_most(FAR), stream(frames, after)).await;
+            for _ in 0..count {
+                let frame = next(&mut body).await.expect("a frame");
+                frame.expect("no error");
+            }
+            if let After::Ends = after {
+                assert!(next(&mut body).await.is_none());
+            }
+            drop(body);
+            assert_eq!(context.token().cause(), None);
+        });
+    }
+}
+
+#[test]
+fn an_error_of_a_stream_is_passed_on_and_cancels_nothing() {
+    runtime().block_on(async {
+        let broken = stream([], After::Fails);
+        let (mut body, context) = answer(http().at_most(FAR), broken).await;
+        let error = next(&mut body).await.expect("a frame").unwrap_err();
+        assert_eq!(error.to_string(), "the disk is gone");
+        assert!(error.is::<io::Error>());
+        drop(body);
+        assert_eq!(context.token().cause(), None);
+    });
+}
+
+#[test]
+fn over_http_a_stream_breaks_off_when_time_is_up() {
+    let runtime = runtime();
+    let layer = http().at_most(Duration::from_millis(SHORT));
+    let service = service_fn(async |_| {
+        Ok::<_, Infallible>(Response::new(stream([frame("first")], After::Nothing)))
+    });
+    let address = wire::serve(&runtime, &layer, service);
+    let answer = wire::answered(address, "");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    // The last chunk, of no bytes, is missing.
+    assert!(answer.ends_with("\r\n\r\n5\r\nfirst\r\n"), "{answer}");
+}
+
+#[test]
+fn over_http_a_client_that_hangs_up_in_a_stream_stops_the_work() {
+    let runtime = runtime();
+    let (sender, contexts) = channel();
+    let service = service_fn(move |_| {
+        let _ = sender.send(CallContext::current());
+        let endless = stream([frame("first")], After::Nothing);
+        future::ready(Ok::<_, Infallible>(Response::new(endless)))
+    });
+    let address = wire::serve(&runtime, &http(), service);
+    let mut client = wire::raw(address, "");
+    let mut head = Vec::new();
+    while !head.ends_with(b"first\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).expect("the head and a chunk");
+        head.push(byte[0]);
+    }
+    let context = contexts.recv().expect("it is called");
+    assert_eq!(context.token().cause(), None);
+    drop(client);
+    let cause = context.token().wait_timeout(SOON);
+    assert_eq!(cause, Some(Cause::Cancelled));
+}
+
+/// Tonic's own client, which waits for ever, of a server whose streams have two numbers and then nothing.
+#[test]
+fn over_grpc_a_stream_ends_with_deadline_exceeded() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+    let address = incoming.local_addr().expect("it has an address");
+    let service = service_fn(async |request: Request<tonic::body::Body>| {
+        let handler = service_fn(async |_: tonic::Request<u64>| {
+            let numbers = futures::stream::iter([Ok::<_, Status>(1), Ok(2)]);
+            let endless = numbers.chain(futures::stream::pending());
+            Ok::<_, Status>(tonic::Response::new(endless.boxed()))
+        });
+        let mut server = tonic::server::Grpc::new(Numbers);
+        Ok::<_, Infallible>(server.server_streaming(handler, request).await)
+    });
+    let layer = ServerLayer::grpc().at_most(Duration::from_millis(SHORT));
+    let server = Server::builder().layer(layer);
+    runtime.spawn(server.serve_with_incoming(service, incoming));
+
+    runtime.block_on(async {
+        let mut client = tonic::client::Grpc::new(channel_to(address));
+        client.ready().await.expect("it is ready");
+        let path = PathAndQuery::from_static(PATH);
+        let answer = client.server_streaming(tonic::Request::new(0), path, Numbers);
+        let mut numbers = answer.await.expect("a stream").into_inner();
+        assert_eq!(numbers.message().await.expect("a number"), Some(1));
+        assert_eq!(numbers.message().await.expect("a number"), Some(2));
+        let status = numbers.message().await.expect_err("time is up");
+        assert_eq!(status.code(), Code::DeadlineExceeded);
+        assert_eq!(status.message(), "the deadline of the request has passed");
+    });
+}
