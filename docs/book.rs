@@ -30,7 +30,8 @@ fn parted(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut prose, mut code) = (Vec::new(), Vec::new());
     let mut is_code = false;
     for line in text.lines() {
-        match line.strip_prefix("```") {
+        assert!(!line.trim().starts_with("~~~"), "{line}");
+        match line.trim().strip_prefix("```") {
             Some(called) => {
                 is_code = !is_code;
                 if is_code {
@@ -47,6 +48,8 @@ fn parted(text: &str) -> (Vec<&str>, Vec<&str>) {
 
 /// Where the links of `prose` lead to.
 fn links<'a>(prose: &[&'a str]) -> Vec<&'a str> {
+    let to_elsewhere = |line: &&&str| line.contains("][");
+    assert_eq!(prose.iter().find(to_elsewhere), None);
     let links = prose.iter().flat_map(|line| line.split("](").skip(1));
     links.filter_map(|link| link.split(')').next()).collect()
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use running::{Printed, assert_event, example, run, run_plain};
 
+#[path = "checks/running.rs"]
 mod running;
 
 /// An empty directory for one test.

@@ -1,4 +1,4 @@
-//! Chance with a seed: the same numbers for the same seed, on every machine.
+//! Chance with a seed: the same numbers for the same seed.
 
 use fastrand::Rng;
 

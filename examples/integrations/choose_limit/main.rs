@@ -8,30 +8,24 @@
 //! The argument says where the plot goes; without one it goes beside the program.
 
 use std::env;
-use std::fs::File;
-use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::fs::{self, File};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::Path;
-use axum::routing::get;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 use timeout_runtime::integrations::latency::{Advice, Latency};
-use timeout_runtime::{EventKind, TimeoutError, add_listener, timeout};
-use tokio::net::TcpListener;
+use timeout_runtime::{EventKind, TimeoutError, add_listener};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tower::BoxError;
+
+use plot::Line;
+use shop::Shop;
+
+mod plot;
+mod shop;
 
 /// How many calls are made under each limit, and how many of them at once.
 const CALLS: u32 = 2000;
@@ -47,51 +41,6 @@ const CHOSEN: NonZeroU64 = rate(100);
 
 const fn rate(one_in: u64) -> NonZeroU64 {
     NonZeroU64::new(one_in).expect("not zero")
-}
-
-/// How long the service takes for a request. Most prices are at hand; one in 25 is asked for elsewhere, and that takes a while, now and then for ever.
-fn time_for(number: u32) -> Option<Duration> {
-    // The golden ratio spreads the numbers evenly: any few thousand in a row have their share of slow ones.
-    let spread = f64::from(number.wrapping_mul(0x9E37_79B9)) / f64::from(u32::MAX);
-    let slower = 1.0 - spread;
-    let millis = match slower {
-        ..0.001 => return None,
-        ..0.04 => 30.0 * (0.04 / slower).powf(0.8),
-        _ => 2.0 * slower.powf(-0.3),
-    };
-    Some(Duration::from_secs_f64(millis / 1000.0))
-}
-
-async fn price(Path(number): Path<u32>) -> &'static str {
-    match time_for(number) {
-        Some(time) => tokio::time::sleep(time).await,
-        None => std::future::pending().await,
-    }
-    "7"
-}
-
-async fn serve() -> Result<SocketAddr, BoxError> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-    let address = listener.local_addr()?;
-    let router = Router::new().route("/{number}", get(price));
-    tokio::spawn(axum::serve(listener, router).into_future());
-    Ok(address)
-}
-
-#[derive(Clone)]
-struct Shop {
-    client: Client<HttpConnector, Body>,
-    address: SocketAddr,
-}
-
-impl Shop {
-    #[timeout(name = "quote", ms = limit)]
-    async fn quote(&self, number: u32, limit: u64) -> Result<u32, BoxError> {
-        let uri = format!("http://{}/{number}", self.address).parse()?;
-        let answer = self.client.get(uri).await?;
-        let price = to_bytes(Body::new(answer.into_body()), 1024).await?;
-        Ok(str::from_utf8(&price)?.parse()?)
-    }
 }
 
 /// What is known of the calls under one limit.
@@ -184,71 +133,17 @@ fn whole_millis(advice: &Advice) -> Option<u64> {
     u64::try_from(millis).ok()
 }
 
-const DARK_GREEN: RGBColor = RGBColor(0, 112, 0);
-
-/// A limit in the plot: a line from top to bottom.
-struct Line {
-    limit: u64,
-    text: String,
-    /// On which side of the line the text is, so many pixels away, and how high, in percent.
-    side: HPos,
-    away: i32,
-    height: f64,
-    colour: RGBColor,
-}
-
-fn draw(curve: Vec<(f64, f64)>, lines: [Line; 2]) -> Result<String, BoxError> {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (900, 560)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let (millis, percent) = (1.0..1000.0, 0.05..100.0);
-    let mut chart = ChartBuilder::on(&area)
-        .caption(
-            format!("How many of {CALLS} quotes a limit would cut"),
-            ("sans-serif", 24),
-        )
-        .margin(16)
-        .margin_right(40)
-        .x_label_area_size(56)
-        .y_label_area_size(80)
-        .build_cartesian_2d(millis.log_scale(), percent.clone().log_scale())?;
-    chart
-        .configure_mesh()
-        .x_desc("limit (log scale)")
-        .y_desc("calls cut (log scale)")
-        .x_label_formatter(&|millis| format!("{millis} ms"))
-        .y_label_formatter(&|percent| format!("{percent} %"))
-        .label_style(("sans-serif", 17))
-        .axis_desc_style(("sans-serif", 19))
-        .draw()?;
-    chart.draw_series(LineSeries::new(curve, BLUE.stroke_width(2)))?;
-    for line in lines {
-        let limit = in_millis(Duration::from_millis(line.limit));
-        let ends = [(limit, percent.start), (limit, percent.end)];
-        chart.draw_series(LineSeries::new(ends, line.colour.stroke_width(2)))?;
-        let style = ("sans-serif", 17).into_font().color(&line.colour);
-        let style = style.pos(Pos::new(line.side, VPos::Center));
-        let text = Text::new(line.text, (line.away, 0), style);
-        chart.draw_series([EmptyElement::at((limit, line.height)) + text])?;
-    }
-    area.present()?;
-    drop((chart, area));
-    Ok(svg)
-}
-
 async fn run() -> Result<(), BoxError> {
     let path = match env::args_os().nth(1) {
         Some(path) => PathBuf::from(path),
         None => env::current_exe()?.with_extension("svg"),
     };
     let cannot_write = |error| format!("cannot write {}: {error}", path.display());
-    // Before the calls, which take seconds.
-    let mut file = File::create(&path).map_err(cannot_write)?;
+    // Before the calls, which take seconds. What is there stays until they have been made.
+    let file = File::options().create(true).append(true).open(&path);
+    drop(file.map_err(cannot_write)?);
 
-    let shop = Shop {
-        client: Client::builder(TokioExecutor::new()).build_http(),
-        address: serve().await?,
-    };
+    let shop = Shop::open().await?;
     println!("                                   recommended, to cut no more than");
     println!("limit                calls   cut     1 in 10     1 in 100    1 in 1000");
     let present = Evidence::gather(&shop, 0, PRESENT).await?;
@@ -268,28 +163,21 @@ async fn run() -> Result<(), BoxError> {
 
     let present = present.advise(CHOSEN);
     let lines = [
-        Line {
-            limit: PRESENT,
-            text: format!(
+        Line::present(
+            PRESENT,
+            format!(
                 "present: {PRESENT} ms, cut {} of {}",
                 present.cut, present.calls
             ),
-            side: HPos::Right,
-            away: -8,
-            height: 0.2,
-            colour: RED,
-        },
-        Line {
-            limit: recommended,
-            text: format!("recommended: {recommended} ms, 1 in {CHOSEN}"),
-            side: HPos::Left,
-            away: 8,
-            height: 50.0,
-            colour: DARK_GREEN,
-        },
+        ),
+        Line::recommended(
+            recommended,
+            format!("recommended: {recommended} ms, 1 in {CHOSEN}"),
+        ),
     ];
-    let svg = draw(generous.cut_by_limit(), lines)?;
-    file.write_all(svg.as_bytes()).map_err(cannot_write)?;
+    let title = format!("How many of {CALLS} quotes a limit would cut");
+    let svg = plot::draw(title, generous.cut_by_limit(), lines)?;
+    fs::write(&path, svg).map_err(cannot_write)?;
     println!("plot: {}", path.display());
     Ok(())
 }
