@@ -21,9 +21,9 @@ use super::body::ServerBody;
 use super::header::{DeadlineHeader, HeaderError};
 use super::work::Work;
 
-/// Reads the deadline of each request, and opens a [`CallContext`] with it around the service.
+/// Reads the deadline of each request, and opens a [`CallContext`](crate::CallContext) with it around the service.
 ///
-/// Annotated calls in the service take part in the deadline by themselves; tasks and threads of its own by [`CallContext::current`]. A
+/// Annotated calls in the service take part in the deadline by themselves; tasks and threads of its own by [`CallContext::current`](crate::CallContext::current). A
 /// context that is open around the layer stays in force: the nearest deadline counts, and its token is heard.
 ///
 /// - A request that has expired when it comes does not reach the service. If it has by the time that its future is first polled, that of the
