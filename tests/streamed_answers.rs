@@ -123,14 +123,22 @@ fn http() -> ServerLayer<Answer> {
 
 /// The body of the answer, as `layer` gives it, and the context that its service had.
 async fn answer(layer: ServerLayer<Answer>, stream: Stream) -> (Streamed, CallContext) {
-    let mut stream = Some(stream);
+    answer_to(Request::new(()), layer, Response::new(stream)).await
+}
+
+async fn answer_to(
+    request: Request<()>,
+    layer: ServerLayer<Answer>,
+    answer: Response<Stream>,
+) -> (Streamed, CallContext) {
+    let mut answer = Some(answer);
     let (sender, contexts) = channel();
     let service = service_fn(move |_| {
         let _ = sender.send(CallContext::current());
-        let answer = Response::new(stream.take().expect("it is called once"));
+        let answer = answer.take().expect("it is called once");
         future::ready(Ok::<_, Infallible>(answer))
     });
-    let answer = layer.layer(service).oneshot(Request::new(())).await;
+    let answer = layer.layer(service).oneshot(request).await;
     let answer = answer.unwrap_or_else(|never| match never {});
     (answer.into_body(), contexts.recv().expect("it is called"))
 }
@@ -278,6 +286,27 @@ fn a_stream_that_ends_in_time_cancels_nothing() {
             }
             drop(body);
             assert_eq!(context.token().cause(), None);
+        });
+    }
+}
+
+/// Servers drop the bodies of these without a look at them.
+#[test]
+fn an_answer_that_is_whole_with_its_head_cancels_nothing() {
+    let head = || Request::head("/").body(()).expect("a request");
+    for (request, status) in [
+        (head(), 200),
+        (Request::new(()), 204),
+        (Request::new(()), 304),
+        (Request::new(()), 101),
+    ] {
+        runtime().block_on(async {
+            let answer = Response::builder().status(status);
+            let answer = answer.body(stream([frame("unseen")], After::Nothing));
+            let answer = answer.expect("an answer");
+            let (body, context) = answer_to(request, http().at_most(FAR), answer).await;
+            drop(body);
+            assert_eq!(context.token().cause(), None, "{status}");
         });
     }
 }

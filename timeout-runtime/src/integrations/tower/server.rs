@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
@@ -254,6 +254,7 @@ where
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         let answer = self.layer.answer.clone();
+        let is_head = request.method() == Method::HEAD;
         let deadline = match self.layer.deadline(request.headers()) {
             Ok(deadline) => deadline,
             Err(refusal) => return ServerFuture::refused(refusal, answer),
@@ -263,6 +264,7 @@ where
         ServerFuture {
             work: Some(work),
             future: Some(context.scope(future)),
+            is_head,
             has_begun: false,
             refusal: None,
             answer,
@@ -278,6 +280,7 @@ pin_project! {
         work: Option<Work>,
         #[pin]
         future: Option<Scope<F>>,
+        is_head: bool,
         has_begun: bool,
         refusal: Option<Refusal>,
         answer: A,
@@ -289,11 +292,19 @@ impl<F, A> ServerFuture<F, A> {
         Self {
             work: None,
             future: None,
+            is_head: false,
             has_begun: false,
             refusal: Some(refusal),
             answer,
         }
     }
+}
+
+/// Servers leave the body of other answers alone: the client has all of it with the head.
+fn may_have_body(status: StatusCode) -> bool {
+    !(status.is_informational()
+        || status == StatusCode::NO_CONTENT
+        || status == StatusCode::NOT_MODIFIED)
 }
 
 impl<F, A, B, E> Future for ServerFuture<F, A>
@@ -325,6 +336,9 @@ where
         let ending = match polled {
             Poll::Ready(Ok(answer)) if !work.is_over() => {
                 let (head, body) = answer.into_parts();
+                if *this.is_head || !may_have_body(head.status) {
+                    Work::end(this.work);
+                }
                 let body = ServerBody::new(future.hand_over(body), this.work.take(), this.answer);
                 Ok(Response::from_parts(head, body))
             }
