@@ -19,9 +19,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::{Body, Frame};
+use hyper::body::{Body, Frame, SizeHint};
 use numbers::{Numbers, PATH, channel_to};
 use support::{Drops, SHORT, SOON, Tracked, runtime, until_past};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
@@ -58,6 +58,18 @@ struct Stream {
     seen: Option<Sender<(Option<Duration>, Option<Cause>)>>,
     kept: Option<Tracked>,
     watched: Option<Registration>,
+    dropped: Option<Dropped>,
+    /// What it says of its size.
+    size: Option<u64>,
+}
+
+/// Tells what is left when it is dropped.
+struct Dropped(Sender<Option<Duration>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.send(Deadline::current().remaining());
+    }
 }
 
 impl Body for Stream {
@@ -95,6 +107,10 @@ impl Body for Stream {
 
     fn is_end_stream(&self) -> bool {
         matches!(self.after, After::EndsWithThat) && self.frames.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.size.map_or(SizeHint::default(), SizeHint::with_exact)
     }
 }
 
@@ -183,20 +199,141 @@ fn a_stream_ends_with_an_error_when_time_is_up() {
     });
 }
 
+/// What follows the first frame of an endless answer of this kind in the layer of gRPC, when time is up.
+fn follows(kind: &str) -> Result<Frame<Bytes>, BoxError> {
+    paused().block_on(async {
+        let answer = Response::builder().header("content-type", kind);
+        let answer = answer.body(stream([frame("first")], After::Nothing));
+        let layer = ServerLayer::grpc().at_most(FAR);
+        let answer = answer.expect("an answer");
+        let (mut body, _) = answer_to(Request::new(()), layer, answer).await;
+        assert_data(next(&mut body).await, "first");
+        let last = next(&mut body).await.expect("a frame");
+        assert!(next(&mut body).await.is_none());
+        last
+    })
+}
+
 #[test]
 fn a_stream_of_grpc_ends_with_its_status_when_time_is_up() {
-    paused().block_on(async {
-        let endless = stream([frame("first")], After::Nothing);
-        let (mut body, _) = answer(ServerLayer::grpc().at_most(FAR), endless).await;
-        assert_data(next(&mut body).await, "first");
-        let last = next(&mut body).await.expect("a frame").expect("no error");
-        let trailers = last.into_trailers().expect("trailers");
+    for kind in ["application/grpc", "application/grpc+proto"] {
+        let trailers = follows(kind).expect("no error").into_trailers();
+        let trailers = trailers.expect("trailers");
         assert_eq!(trailers["grpc-status"], "4");
         let message = "the deadline of the request has passed";
         assert_eq!(trailers["grpc-message"], message);
         assert_eq!(trailers.len(), 2);
-        assert!(next(&mut body).await.is_none());
+    }
+}
+
+/// Trailers that nobody reads would make the part look whole.
+#[test]
+fn a_stream_of_another_kind_in_the_layer_of_grpc_breaks_off() {
+    for kind in ["text/csv", "application/grpc-web+proto"] {
+        let error = follows(kind).expect_err("time is up");
+        assert_eq!(error.downcast_ref(), Some(&Refusal::Expired), "{kind}");
+    }
+}
+
+#[test]
+fn a_stream_does_not_begin_when_time_is_up() {
+    paused().block_on(async {
+        let (sender, seen) = channel();
+        let mut endless = stream([frame("first")], After::Nothing);
+        endless.seen = Some(sender);
+        let (mut body, _) = answer(http().at_most(FAR), endless).await;
+        tokio::time::advance(FAR).await;
+        assert_expired(next(&mut body).await);
+        assert_eq!(seen.try_iter().count(), 0);
     });
+}
+
+/// Its head promises five bytes, in a header or by the size of its body.
+#[test]
+fn an_answer_with_all_that_its_head_promises_is_whole() {
+    paused().block_on(async {
+        for in_header in [true, false] {
+            let mut five = stream([frame("fi"), frame("rst")], After::Nothing);
+            let answer = Response::builder();
+            let answer = if in_header {
+                answer.header("content-length", "5")
+            } else {
+                five.size = Some(5);
+                answer
+            };
+            let answer = answer.body(five).expect("an answer");
+            let (mut body, context) =
+                answer_to(Request::new(()), http().at_most(FAR), answer).await;
+            assert_data(next(&mut body).await, "fi");
+            assert_data(next(&mut body).await, "rst");
+            // A server that polls on finds nothing wrong.
+            assert!(next(&mut body).await.is_none());
+            assert_eq!(context.token().cause(), Some(Cause::DeadlineExceeded));
+        }
+    });
+}
+
+#[test]
+fn a_client_that_leaves_with_all_that_was_promised_cancels_nothing() {
+    runtime().block_on(async {
+        let answer = Response::builder().header("content-length", "5");
+        let answer = answer.body(stream([frame("fi"), frame("rst")], After::Nothing));
+        let answer = answer.expect("an answer");
+        let (mut body, context) = answer_to(Request::new(()), http().at_most(FAR), answer).await;
+        assert_data(next(&mut body).await, "fi");
+        assert_data(next(&mut body).await, "rst");
+        drop(body);
+        assert_eq!(context.token().cause(), None);
+    });
+}
+
+#[test]
+fn a_client_that_leaves_with_less_than_was_promised_cancels_all_work() {
+    runtime().block_on(async {
+        let answer = Response::builder().header("content-length", "6");
+        let answer = answer.body(stream([frame("first")], After::Nothing));
+        let answer = answer.expect("an answer");
+        let (mut body, context) = answer_to(Request::new(()), http().at_most(FAR), answer).await;
+        assert_data(next(&mut body).await, "first");
+        drop(body);
+        assert_eq!(context.token().cause(), Some(Cause::Cancelled));
+    });
+}
+
+/// The body of an answer that comes too late, too.
+#[test]
+fn a_body_is_dropped_in_the_context_of_its_request() {
+    let (sender, left) = channel();
+    let dropped = Dropped(sender);
+    let mut dropped = Some(dropped);
+    let service = service_fn(move |_| {
+        let mut late = stream([], After::Nothing);
+        late.dropped = dropped.take();
+        async {
+            until_past(&CancelToken::current());
+            Ok::<_, Infallible>(Response::new(late))
+        }
+    });
+    let layer = http().at_most(Duration::from_millis(SHORT));
+    let served = runtime().block_on(layer.layer(service).oneshot(Request::new(())));
+    assert_eq!(
+        served.map(|served| served.status()),
+        Ok(StatusCode::GATEWAY_TIMEOUT)
+    );
+    assert_eq!(left.try_recv(), Ok(Some(Duration::ZERO)));
+}
+
+/// What layers around this one ask of bodies, to make empty ones.
+#[test]
+fn layers_around_may_make_bodies_of_their_own() {
+    let layer: ServerLayer<fn(Refusal) -> Response<Streamed>> = ServerLayer::grpc();
+    let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(Stream::default())));
+    let service = layer.layer(http().layer(service));
+    let request = Request::get("/").header("grpc-timeout", "0n").body(());
+    let served = service.oneshot(request.expect("a request"));
+    let served = runtime().block_on(served);
+    let status = served.map(|served| served.headers()["grpc-status"].clone());
+    assert_eq!(status, Ok(HeaderValue::from_static("4")));
 }
 
 #[test]
@@ -293,14 +430,16 @@ fn a_stream_that_ends_in_time_cancels_nothing() {
 /// Servers drop the bodies of these without a look at them.
 #[test]
 fn an_answer_that_is_whole_with_its_head_cancels_nothing() {
-    let head = || Request::head("/").body(()).expect("a request");
-    for (request, status) in [
-        (head(), 200),
-        (Request::new(()), 204),
-        (Request::new(()), 304),
-        (Request::new(()), 101),
+    for (method, status) in [
+        (Method::HEAD, 200),
+        (Method::CONNECT, 200),
+        (Method::GET, 204),
+        (Method::GET, 304),
+        (Method::GET, 101),
     ] {
         runtime().block_on(async {
+            let mut request = Request::new(());
+            *request.method_mut() = method;
             let answer = Response::builder().status(status);
             let answer = answer.body(stream([frame("unseen")], After::Nothing));
             let answer = answer.expect("an answer");
@@ -336,6 +475,34 @@ fn over_http_a_stream_breaks_off_when_time_is_up() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     // The last chunk, of no bytes, is missing.
     assert!(answer.ends_with("\r\n\r\n5\r\nfirst\r\n"), "{answer}");
+}
+
+#[test]
+fn over_http_a_stream_in_the_layer_of_grpc_breaks_off_too() {
+    let runtime = runtime();
+    let layer: ServerLayer<Answer> = ServerLayer::grpc().at_most(Duration::from_millis(SHORT));
+    let service = service_fn(async |_| {
+        Ok::<_, Infallible>(Response::new(stream([frame("first")], After::Nothing)))
+    });
+    let answer = wire::answered(wire::serve(&runtime, &layer, service), "");
+    assert!(answer.ends_with("\r\n\r\n5\r\nfirst\r\n"), "{answer}");
+}
+
+/// Its server drops the body when it has the bytes that were promised.
+#[test]
+fn over_http_a_client_that_has_the_whole_answer_cancels_nothing() {
+    let runtime = runtime();
+    let (sender, contexts) = channel();
+    let service = service_fn(move |_| {
+        let _ = sender.send(CallContext::current());
+        let answer = Response::builder().header("content-length", "5");
+        let answer = answer.body(stream([frame("first")], After::Nothing));
+        future::ready(Ok::<_, Infallible>(answer.expect("an answer")))
+    });
+    let answer = wire::answered(wire::serve(&runtime, &http(), service), "");
+    assert!(answer.ends_with("\r\n\r\nfirst"), "{answer}");
+    let context = contexts.recv().expect("it is called");
+    assert_eq!(context.token().cause(), None);
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::Response;
-use http::header::CONTENT_TYPE;
+use bytes::Buf;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::response::Parts;
+use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -21,29 +23,35 @@ pin_project! {
     /// The body of an answer of a [`ServerService`](super::ServerService). It is polled in the context of its request, and dropping it before its end cancels all work on
     /// that.
     ///
-    /// When time is up, the body inside is polled once more and dropped. What follows is made of the answer that would have been given in the place of the service: if that
-    /// has a `grpc-status`, its headers are the trailers; otherwise an error follows, [`Refusal::Expired`], so that the connection breaks off and nobody takes the part for the whole.
+    /// When time is up, the body inside is polled once more and dropped. If the answer is one of gRPC, by its `content-type`, the status of the answer that would have been
+    /// given in the place of the service follows as trailers. Otherwise an error follows, [`Refusal::Expired`], so that the connection breaks off and nobody takes the part for the
+    /// whole; over HTTP/1.0, without a `content-length`, that looks like the end all the same.
     ///
     /// All work is told when time is up, but the body ends only when its server polls it: one may not do that while its client reads nothing.
+    ///
+    /// A layer around this one that throws the body away, to put another one in its place, cancels the work as a client who leaves does.
     pub struct ServerBody<B, A> {
         // Dropped before the body: who works on it is told first.
         work: Option<Work>,
         #[pin]
         body: Option<Scope<B>>,
-        answer: A,
+        has_begun: bool,
+        // How many bytes its server still waits for, where that is known.
+        left: Option<u64>,
+        // By what it ends, if its client reads a status after the body.
+        answer: Option<A>,
     }
 }
 
-impl<B: Body, A: Clone> ServerBody<B, A> {
-    /// The body of the service's answer, which belongs to this work.
-    pub(super) fn new(body: Scope<B>, mut work: Option<Work>, answer: &A) -> Self {
-        if is_at_end(&body) {
-            Work::end(&mut work);
-        }
+impl<B, A> ServerBody<B, A> {
+    /// A body that belongs to no work.
+    fn outside(body: B) -> Self {
         Self {
-            work,
-            body: Some(body),
-            answer: answer.clone(),
+            work: None,
+            body: Some(Scope::outside(body)),
+            has_begun: false,
+            left: None,
+            answer: None,
         }
     }
 
@@ -52,7 +60,35 @@ impl<B: Body, A: Clone> ServerBody<B, A> {
     where
         A: Fn(Refusal) -> Response<B>,
     {
-        answer(refusal).map(|body| Self::new(Scope::outside(body), None, answer))
+        answer(refusal).map(Self::outside)
+    }
+}
+
+impl<B: Body, A: Clone> ServerBody<B, A> {
+    /// The body of the service's answer, whose head this is, and which belongs to this work.
+    pub(super) fn new(head: &Parts, body: Scope<B>, work: Option<Work>, answer: &A) -> Self {
+        let size = body.get_ref().and_then(|body| body.size_hint().exact());
+        let mut body = Self {
+            work,
+            left: size.or_else(|| told_length(&head.headers)),
+            body: Some(body),
+            has_begun: false,
+            answer: reads_status(&head.headers).then(|| answer.clone()),
+        };
+        if body.is_at_end() {
+            Work::end(&mut body.work);
+        } else if body.left == Some(0)
+            && let Some(work) = &mut body.work
+        {
+            work.let_go();
+        }
+        body
+    }
+}
+
+impl<B: Body, A> ServerBody<B, A> {
+    fn is_at_end(&self) -> bool {
+        self.body.as_ref().is_none_or(is_at_end)
     }
 }
 
@@ -60,15 +96,29 @@ fn is_at_end<B: Body>(body: &Scope<B>) -> bool {
     body.get_ref().is_none_or(B::is_end_stream)
 }
 
-/// What follows when time is up, if this is how that is answered.
-fn late<B: Body>(answer: Response<B>) -> Result<Frame<B::Data>, BoxError> {
-    let mut headers = answer.into_parts().0.headers;
-    if headers.contains_key("grpc-status") {
-        headers.remove(CONTENT_TYPE);
-        Ok(Frame::trailers(headers))
-    } else {
-        Err(Refusal::Expired.into())
+fn told_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Whether the client of this answer looks for a status in its trailers.
+fn reads_status(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|kind| {
+        let kind = kind.as_bytes();
+        // That of the web has its trailers in the body.
+        kind.starts_with(b"application/grpc") && !kind.starts_with(b"application/grpc-web")
+    })
+}
+
+/// The status of `answer`, as trailers.
+fn status<B>(answer: Response<B>) -> HeaderMap {
+    let headers = answer.into_parts().0.headers;
+    let mut status = HeaderMap::new();
+    for (name, value) in &headers {
+        if name.as_str().starts_with("grpc-") {
+            status.append(name, value.clone());
+        }
     }
+    status
 }
 
 impl<B, A> Body for ServerBody<B, A>
@@ -88,13 +138,20 @@ where
         let Some(mut body) = this.body.as_mut().as_pin_mut() else {
             return Poll::Ready(None);
         };
-        let is_over = this.work.as_ref().is_some_and(Work::tell_if_over);
-        let polled = body.as_mut().poll_inside(context, B::poll_frame);
         let Some(work) = this.work.as_mut() else {
+            let polled = body.poll_inside(context, B::poll_frame);
             return polled.map_err(Into::into);
         };
+        let is_over = work.tell_if_over();
+        // Nothing starts late.
+        let polled = if is_over && !*this.has_begun {
+            Poll::Pending
+        } else {
+            *this.has_begun = true;
+            body.as_mut().poll_inside(context, B::poll_frame)
+        };
         let frame = match polled {
-            Poll::Ready(frame) if !work.is_over() => frame,
+            Poll::Ready(frame) if !work.tell_if_over() => frame,
             Poll::Pending if !is_over => {
                 work.wake(context);
                 return Poll::Pending;
@@ -102,26 +159,42 @@ where
             // Also a frame that comes too late.
             _ => {
                 this.body.set(None);
-                return Poll::Ready(Some(late((this.answer)(Refusal::Expired))));
+                return Poll::Ready(match this.answer {
+                    // The client has all that it was told of.
+                    _ if *this.left == Some(0) => None,
+                    Some(answer) => Some(Ok(Frame::trailers(status(answer(Refusal::Expired))))),
+                    None => Some(Err(Refusal::Expired.into())),
+                });
             }
         };
-        let is_last = match &frame {
-            Some(Ok(frame)) => frame.is_trailers() || is_at_end(&body),
-            Some(Err(_)) | None => true,
-        };
-        if is_last {
-            Work::end(this.work);
+        match &frame {
+            Some(Ok(frame)) if !frame.is_trailers() && !is_at_end(&body) => {
+                let data = frame.data_ref().map_or(0, Buf::remaining);
+                *this.left = this.left.map(|left| left.saturating_sub(data as u64));
+                if *this.left == Some(0) {
+                    // Some servers do not look for more.
+                    work.let_go();
+                }
+            }
+            _ => Work::end(this.work),
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(is_at_end)
+        self.is_at_end()
     }
 
     fn size_hint(&self) -> SizeHint {
         let body = self.body.as_ref().and_then(Scope::get_ref);
         body.map_or(SizeHint::with_exact(0), B::size_hint)
+    }
+}
+
+impl<B: Default, A> Default for ServerBody<B, A> {
+    /// A body that belongs to no request, as layers around this one make them.
+    fn default() -> Self {
+        Self::outside(B::default())
     }
 }
 

@@ -32,7 +32,7 @@ use super::work::Work;
 ///   from then on is too late.
 /// - When the client goes away, its server drops the future of the request: then all tokens inside are cancelled, also of what the
 ///   service has started elsewhere in this context. A server sees that only between two polls, so not while the service blocks its
-///   thread, as by a sync call. A client whose own limit has passed goes away as well, perhaps just before the deadline here.
+///   thread, as by a sync call; hyper's does not see it over HTTP/1 while part of what the client has sent is unread. A client whose own limit has passed goes away as well, perhaps just before the deadline here.
 /// - All this covers the whole answer, its body too: see [`ServerBody`]. What goes on in this context after the end of the answer still has the deadline, but is not told
 ///   when the client goes away.
 ///
@@ -254,7 +254,7 @@ where
 
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         let answer = self.layer.answer.clone();
-        let is_head = request.method() == Method::HEAD;
+        let method = request.method().clone();
         let deadline = match self.layer.deadline(request.headers()) {
             Ok(deadline) => deadline,
             Err(refusal) => return ServerFuture::refused(refusal, answer),
@@ -264,7 +264,7 @@ where
         ServerFuture {
             work: Some(work),
             future: Some(context.scope(future)),
-            is_head,
+            method,
             has_begun: false,
             refusal: None,
             answer,
@@ -280,7 +280,7 @@ pin_project! {
         work: Option<Work>,
         #[pin]
         future: Option<Scope<F>>,
-        is_head: bool,
+        method: Method,
         has_begun: bool,
         refusal: Option<Refusal>,
         answer: A,
@@ -292,7 +292,7 @@ impl<F, A> ServerFuture<F, A> {
         Self {
             work: None,
             future: None,
-            is_head: false,
+            method: Method::GET,
             has_begun: false,
             refusal: Some(refusal),
             answer,
@@ -301,10 +301,12 @@ impl<F, A> ServerFuture<F, A> {
 }
 
 /// Servers leave the body of other answers alone: the client has all of it with the head.
-fn may_have_body(status: StatusCode) -> bool {
-    !(status.is_informational()
-        || status == StatusCode::NO_CONTENT
-        || status == StatusCode::NOT_MODIFIED)
+fn may_have_body(method: &Method, status: StatusCode) -> bool {
+    let has_none = status.is_informational()
+        || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+        || *method == Method::HEAD
+        || *method == Method::CONNECT && status.is_success();
+    !has_none
 }
 
 impl<F, A, B, E> Future for ServerFuture<F, A>
@@ -334,15 +336,16 @@ where
             future.as_mut().poll(context)
         };
         let ending = match polled {
-            Poll::Ready(Ok(answer)) if !work.is_over() => {
+            Poll::Ready(Ok(answer)) if !work.tell_if_over() => {
                 let (head, body) = answer.into_parts();
-                if *this.is_head || !may_have_body(head.status) {
+                if !may_have_body(this.method, head.status) {
                     Work::end(this.work);
                 }
-                let body = ServerBody::new(future.hand_over(body), this.work.take(), this.answer);
+                let body = future.hand_over(body);
+                let body = ServerBody::new(&head, body, this.work.take(), this.answer);
                 Ok(Response::from_parts(head, body))
             }
-            Poll::Ready(Err(error)) if !work.is_over() => {
+            Poll::Ready(Err(error)) if !work.tell_if_over() => {
                 Work::end(this.work);
                 Err(error)
             }
@@ -350,8 +353,11 @@ where
                 work.wake(context);
                 return Poll::Pending;
             }
-            // Also an answer that comes too late.
-            _ => Ok(ServerBody::refusal(Refusal::Expired, this.answer)),
+            late => {
+                // Also an answer that comes too late is dropped in the context.
+                drop(future.hand_over(late));
+                Ok(ServerBody::refusal(Refusal::Expired, this.answer))
+            }
         };
         this.future.set(None);
         Poll::Ready(ending)

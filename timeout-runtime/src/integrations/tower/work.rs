@@ -10,7 +10,7 @@ use crate::token::{CancelToken, DropGuard};
 
 /// Dropping it before its end cancels all work on the request.
 pub(super) struct Work {
-    leaving: DropGuard,
+    leaving: Option<DropGuard>,
     token: CancelToken,
     deadline: Deadline,
     alarm: CallerAlarm,
@@ -24,7 +24,7 @@ impl Work {
             .with_deadline(deadline)
             .with_token(&token);
         let work = Self {
-            leaving: token.drop_guard(),
+            leaving: Some(token.drop_guard()),
             token,
             deadline,
             alarm: CallerAlarm::default(),
@@ -32,15 +32,10 @@ impl Work {
         (work, context)
     }
 
-    /// Whether its time is up.
-    pub(super) fn is_over(&self) -> bool {
-        let (clock, at) = self.deadline.parts();
-        clock.has_come_to(at)
-    }
-
-    /// The same; all of it has been told then, also what the timer has not come to yet.
+    /// Whether its time is up. All of it has been told then, also what the timer has not come to yet.
     pub(super) fn tell_if_over(&self) -> bool {
-        let is_over = self.is_over();
+        let (clock, at) = self.deadline.parts();
+        let is_over = clock.has_come_to(at);
         if is_over {
             self.token.0.fire(Cause::DeadlineExceeded, None);
         }
@@ -53,10 +48,15 @@ impl Work {
         self.alarm.set(clock, at, context);
     }
 
-    /// It has come to its end, and cancels nothing.
+    /// The client has what it has asked for: to drop this cancels nothing any more. The deadline stays.
+    pub(super) fn let_go(&mut self) {
+        self.leaving.take().map(DropGuard::disarm);
+    }
+
+    /// It has come to its end.
     pub(super) fn end(work: &mut Option<Self>) {
-        if let Some(work) = work.take() {
-            drop(work.leaving.disarm());
+        if let Some(mut work) = work.take() {
+            work.let_go();
         }
     }
 
