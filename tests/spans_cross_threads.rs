@@ -1,8 +1,9 @@
 //! With the feature `tracing`, an operation runs inside its caller's span wherever it runs, and every ending is an event there.
 
 mod support;
+#[path = "support/tenant.rs"]
+mod tenant;
 
-use std::cell::Cell;
 use std::fmt::{Debug, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once};
@@ -11,8 +12,9 @@ use std::thread;
 use support::{
     APART, EVERY_WAY, Gate, SHORT, Way, eventually, limit, poll_once, runtime, until_fired,
 };
+use tenant::{TENANT, propagate_tenant};
 use timeout_runtime::integrations::tracing::{propagate_spans, record_endings};
-use timeout_runtime::{CancelToken, TimeoutError, add_propagator};
+use timeout_runtime::{CancelToken, TimeoutError};
 use tokio::runtime::Handle;
 use tracing::field::{Field, Visit};
 use tracing::span::Id;
@@ -23,29 +25,13 @@ use tracing_subscriber::registry::LookupSpan;
 
 const LONG: u64 = 60_000;
 
-thread_local! {
-    static TENANT: Cell<u32> = const { Cell::new(0) };
-}
-
-struct Leave(u32);
-
-impl Drop for Leave {
-    fn drop(&mut self) {
-        TENANT.set(self.0);
-    }
-}
-
 /// Has spans, endings and the tenant go along, in the whole process.
 fn integrate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         propagate_spans().forget();
         record_endings().forget();
-        let tenant = add_propagator(|| {
-            let tenant = TENANT.get();
-            move || Leave(TENANT.replace(tenant))
-        });
-        tenant.forget();
+        propagate_tenant();
     });
 }
 

@@ -2,10 +2,11 @@
 //! propagators take along.
 
 mod support;
+#[path = "support/tenant.rs"]
+mod tenant;
 #[path = "support/wire.rs"]
 mod wire;
 
-use std::cell::Cell;
 use std::future;
 use std::sync::Once;
 use std::sync::mpsc::{Sender, channel};
@@ -13,11 +14,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::{Gate, SHORT, SOON, runtime};
+use tenant::{TENANT, propagate_tenant};
 use timeout_runtime::integrations::tower::DeadlineHeader;
 use timeout_runtime::integrations::tracing::propagate_spans;
-use timeout_runtime::{
-    CallContext, CancelToken, Cause, Deadline, TimeoutError, add_propagator, timeout,
-};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tokio::runtime::Handle;
 use tower::service_fn;
 use tracing::span::Id;
@@ -26,19 +26,6 @@ use wire::{HttpLayer, Served, answered, raw, serve, text};
 
 const FAR: &str = "x-envoy-expected-rq-timeout-ms: 600000\r\n";
 
-thread_local! {
-    static TENANT: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Puts back the tenant that was there before.
-struct Leave(u32);
-
-impl Drop for Leave {
-    fn drop(&mut self) {
-        TENANT.set(self.0);
-    }
-}
-
 /// Has spans and the tenant go along, in the whole process.
 fn integrate() {
     static ONCE: Once = Once::new();
@@ -46,11 +33,7 @@ fn integrate() {
         let subscriber = tracing_subscriber::registry();
         tracing::subscriber::set_global_default(subscriber).expect("there is no other");
         propagate_spans().forget();
-        let tenant = add_propagator(|| {
-            let tenant = TENANT.get();
-            move || Leave(TENANT.replace(tenant))
-        });
-        tenant.forget();
+        propagate_tenant();
     });
 }
 
@@ -102,7 +85,7 @@ fn an_operation_has_its_requests_deadline_runtime_span_and_tenant() {
     let service = service_fn(move |_| {
         let sender = sender.clone();
         let handler = async move {
-            let _tenant = Leave(TENANT.replace(7));
+            let _tenant = tenant::enter(7);
             let here = Span::current().id();
             let worker = on_worker().expect("it has time");
             // Its context is taken along at the first poll, which is this one.
