@@ -67,7 +67,8 @@ struct Calls {
     /// How long the others had taken when they were cut or given up, rounded down.
     outlasted: Histogram<u64>,
     cut: u64,
-    limit: Option<Duration>,
+    /// The limit of the last of them.
+    present: Option<Duration>,
 }
 
 /// What is known of how long an operation takes.
@@ -131,12 +132,12 @@ impl Calls {
             ended: histogram(),
             outlasted: histogram(),
             cut: 0,
-            limit: None,
+            present: None,
         }
     }
 
     fn take_in(&mut self, ending: Ending, event: &Event<'_>) {
-        self.limit = event.limit;
+        self.present = event.limit;
         let limit = event.limit.unwrap_or(Duration::MAX);
         let (times, micros) = match ending {
             Ending::ByItself => (&mut self.ended, event.elapsed.as_nanos().div_ceil(1000)),
@@ -186,7 +187,7 @@ impl Calls {
             cut: self.cut,
             given_up: self.outlasted.len() - self.cut,
             evidence,
-            present: self.limit,
+            present: self.present,
             one_in,
             limit,
         }

@@ -160,9 +160,9 @@ where
             _ => {
                 this.body.set(None);
                 return Poll::Ready(match this.answer {
-                    // The client has all that it was told of.
-                    _ if *this.left == Some(0) => None,
                     Some(answer) => Some(Ok(Frame::trailers(status(answer(Refusal::Expired))))),
+                    // The client has all that it was told of.
+                    None if *this.left == Some(0) => None,
                     None => Some(Err(Refusal::Expired.into())),
                 });
             }

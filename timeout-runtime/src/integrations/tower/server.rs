@@ -32,7 +32,8 @@ use super::work::Work;
 ///   from then on is too late.
 /// - When the client goes away, its server drops the future of the request: then all tokens inside are cancelled, also of what the
 ///   service has started elsewhere in this context. A server sees that only between two polls, so not while the service blocks its
-///   thread, as by a sync call; hyper's does not see it over HTTP/1 while part of what the client has sent is unread. A client whose own limit has passed goes away as well, perhaps just before the deadline here.
+///   thread, as by a sync call; hyper's does not see it over HTTP/1 while part of what the client has sent is unread. A client whose own
+///   limit has passed goes away as well, perhaps just before the deadline here.
 /// - All this covers the whole answer, its body too: see [`ServerBody`]. What goes on in this context after the end of the answer still has the deadline, but is not told
 ///   when the client goes away.
 ///
@@ -72,11 +73,11 @@ pub struct ServerLayer<A> {
     at_most: Duration,
 }
 
-/// Why a [`ServerLayer`] answers in the place of its service.
+/// Why a [`ServerLayer`] answers in the place of its service, or breaks off its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The deadline has passed, before the service was called or before it had answered.
+    /// The deadline has passed, before the service was called or before it had answered to the end.
     Expired,
     /// The header cannot be read, and the layer does not ignore that.
     Malformed(HeaderError),
