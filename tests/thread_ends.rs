@@ -3,14 +3,19 @@
 
 mod support;
 
-use std::cell::RefCell;
-use std::sync::mpsc;
+use std::cell::{Cell, RefCell};
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::task::Poll;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use support::{Gate, SHORT, SOON, Way, block_on, limit, until_fired};
+use support::{Gate, SHORT, SOON, Way, block_on, limit, poll_once, until_fired};
 use timeout_runtime::workers::Settings;
-use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError};
+use timeout_runtime::{
+    CancelToken, Cause, Outcome, Timeout, TimeoutError, add_listener, add_propagator, is_cancelled,
+};
 
 /// Does something when it is dropped.
 struct AtEnd(Option<Box<dyn FnOnce()>>);
@@ -129,4 +134,129 @@ fn a_worker_that_ends_may_make_calls() {
     });
     assert_eq!(outcome.success(), Some(7));
     assert_eq!(endings.recv_timeout(SOON), Ok(Some(7)));
+}
+
+thread_local! {
+    /// Whether registered functions count their calls on this thread, and make calls themselves.
+    static COUNTS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes a call in each way that needs no executor.
+fn call_in_each_way(timeout: &Timeout) {
+    let on_worker = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
+    assert_eq!(on_worker.success(), Some(7));
+    let inline = timeout.outcome_inline(|_| Ok::<_, TimeoutError>(7));
+    assert_eq!(inline.success(), Some(7));
+    let polled = block_on(timeout.outcome_async(|_| async { Ok::<_, TimeoutError>(7) }));
+    assert_eq!(polled.success(), Some(7));
+}
+
+/// The policy that a registered function makes its own calls with.
+type Policy = Arc<OnceLock<Timeout>>;
+
+/// A function to register that makes calls by `policy`, and the number of its calls.
+fn counted(policy: &Policy) -> (Arc<AtomicUsize>, impl Fn() + Send + Sync + 'static) {
+    let count = Arc::<AtomicUsize>::default();
+    let function = {
+        let (count, policy) = (Arc::clone(&count), Arc::clone(policy));
+        move || {
+            if COUNTS.get() {
+                count.fetch_add(1, Ordering::SeqCst);
+                call_in_each_way(policy.get().unwrap());
+            }
+        }
+    };
+    (count, function)
+}
+
+/// Makes calls before a thread ends, and again when its other thread-locals are gone.
+fn call_at_the_end_of_a_thread(policy: &Policy, timeout: Timeout) {
+    policy.set(timeout.clone()).unwrap();
+    at_the_end_of_a_thread(move || {
+        call_in_each_way(&timeout);
+        move || {
+            COUNTS.set(true);
+            call_in_each_way(&timeout);
+        }
+    });
+}
+
+/// The stack overflowed: a listener got the events of its own calls, without end.
+#[test]
+fn a_listener_does_not_get_its_own_events_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let _listener = add_listener(move |_| function());
+    call_at_the_end_of_a_thread(&policy, limit("thread_ends::listener", 60_000));
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+}
+
+/// The stack overflowed: the listener of a policy got the events of its own calls, without end.
+#[test]
+fn the_listener_of_a_policy_does_not_get_its_own_events_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let calls = limit("thread_ends::own_listener", 60_000).with_listener(move |_| function());
+    call_at_the_end_of_a_thread(&policy, calls);
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+}
+
+/// The stack overflowed: a propagator was called for the calls that it made itself, without end.
+#[test]
+fn a_propagator_is_not_called_for_its_own_calls_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let _propagator = add_propagator(move || {
+        function();
+        || ()
+    });
+    call_at_the_end_of_a_thread(&policy, limit("thread_ends::propagator", 60_000));
+    let count = count.load(Ordering::SeqCst);
+    assert_eq!(count, 1, "one of the calls runs elsewhere");
+}
+
+/// The stack overflowed: the clock of a policy was read for the events of its own calls, without end.
+#[test]
+fn the_clock_of_a_policy_is_not_read_for_its_own_calls_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let _listener = add_listener(|_| {});
+    let calls = limit("thread_ends::clock", 60_000).with_clock(move || {
+        function();
+        SystemTime::now()
+    });
+    call_at_the_end_of_a_thread(&policy, calls);
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+}
+
+/// The operation was dropped outside its call.
+#[test]
+fn an_inline_operation_is_dropped_inside_its_call_at_the_end_of_a_thread() {
+    struct SendsOnDrop(mpsc::Sender<bool>);
+
+    impl Drop for SendsOnDrop {
+        fn drop(&mut self) {
+            self.0.send(is_cancelled()).unwrap();
+        }
+    }
+
+    let (sender, seen) = mpsc::channel();
+    let start = move || {
+        let guard = SendsOnDrop(sender.clone());
+        let mut call = Box::pin(
+            limit("thread_ends::dropped", 60_000).outcome_async(|_| async {
+                let _guard = guard;
+                pending::<Result<(), TimeoutError>>().await
+            }),
+        );
+        assert!(matches!(poll_once(&mut call, &Gate::new()), Poll::Pending));
+        call
+    };
+    at_the_end_of_a_thread(move || {
+        // What a thread keeps for this is there before.
+        drop(start());
+        let call = start();
+        move || drop(call)
+    });
+    assert_eq!(seen.iter().collect::<Vec<_>>(), [true, true]);
 }

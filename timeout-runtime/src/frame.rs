@@ -169,36 +169,19 @@ pub(crate) struct Outer {
     pub(crate) token: CancelToken,
 }
 
-/// What else is in force on this thread.
-struct Ambient {
-    /// The frames that were in place before `push`.
-    pushed: Vec<Frame>,
-    /// The listeners that this code runs inside of.
-    muted: Vec<u64>,
-}
-
 const_thread_local! {
     // Without a destructor it needs no look whether it is there still. When a thread ends it is outside, and that needs none.
     static FRAME: ManuallyDrop<RefCell<Frame>> = ManuallyDrop::new(RefCell::new(Frame::Outside));
 }
 
 const_thread_local! {
-    static AMBIENT: RefCell<Ambient> = RefCell::new(Ambient {
-        pushed: Vec::new(),
-        muted: Vec::new(),
-    });
+    // The frames that were in place before `push`. Without a destructor too; it frees its memory when it becomes empty.
+    static PUSHED: ManuallyDrop<RefCell<Vec<Frame>>> = ManuallyDrop::new(RefCell::new(Vec::new()));
 }
 
 #[inline]
 fn with_frame<T>(f: impl FnOnce(&mut Frame) -> T) -> T {
     FRAME.with(|frame| f(&mut frame.borrow_mut()))
-}
-
-/// `None` while the thread is being torn down.
-fn with<T>(f: impl FnOnce(&mut Ambient) -> T) -> Option<T> {
-    AMBIENT
-        .try_with(|ambient| f(&mut ambient.borrow_mut()))
-        .ok()
 }
 
 /// Whether calls made here have nothing to take over.
@@ -288,20 +271,23 @@ impl Entered<'_> {
     }
 }
 
-/// Puts `frame` in place until it is popped, for where no guard can be held. `false` if that cannot be, while the thread is being torn
-/// down.
-pub(crate) fn push(frame: &mut Frame) -> bool {
-    with(|ambient| {
-        let frame = mem::replace(frame, Frame::Outside);
-        let before = with_frame(|current| mem::replace(current, frame));
-        ambient.pushed.push(before);
-    })
-    .is_some()
+/// Puts `frame` in place until it is popped, for where no guard can be held.
+pub(crate) fn push(frame: &mut Frame) {
+    let frame = mem::replace(frame, Frame::Outside);
+    let before = with_frame(|current| mem::replace(current, frame));
+    PUSHED.with(|pushed| pushed.borrow_mut().push(before));
 }
 
 /// Takes the frame that was pushed last out of its place.
 pub(crate) fn pop(frame: &mut Frame) {
-    let before = with(|ambient| ambient.pushed.pop()).flatten();
+    let before = PUSHED.with(|pushed| {
+        let mut pushed = pushed.borrow_mut();
+        let before = pushed.pop();
+        if pushed.is_empty() {
+            *pushed = Vec::new();
+        }
+        before
+    });
     let before = before.unwrap_or(Frame::Outside);
     *frame = with_frame(|current| mem::replace(current, before));
 }
@@ -310,37 +296,6 @@ pub(crate) fn pop(frame: &mut Frame) {
 pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {
     let mut outside = Frame::Outside;
     let _entered = enter(&mut outside);
-    f()
-}
-
-/// The listeners that must not hear of what happens here, for a thread that works on behalf of this one.
-pub(crate) fn muted() -> Vec<u64> {
-    with(|ambient| ambient.muted.clone()).unwrap_or_default()
-}
-
-/// Whether a listener is running on behalf of which this code runs.
-pub(crate) fn is_muted(listener: u64) -> bool {
-    with(|ambient| ambient.muted.contains(&listener)).unwrap_or(false)
-}
-
-/// Runs `f` with `listeners` muted besides those that are.
-pub(crate) fn mute<T>(listeners: &[u64], f: impl FnOnce() -> T) -> T {
-    struct Unmute(usize);
-
-    impl Drop for Unmute {
-        fn drop(&mut self) {
-            with(|ambient| ambient.muted.truncate(self.0));
-        }
-    }
-
-    if listeners.is_empty() {
-        return f();
-    }
-    let _unmute = with(|ambient| {
-        let before = ambient.muted.len();
-        ambient.muted.extend_from_slice(listeners);
-        Unmute(before)
-    });
     f()
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock, try_lock};
 use crate::unwind::{self, Kept};
-use crate::{forked, frame};
+use crate::{forked, muted};
 
 /// Functions of users, called in the order in which they came.
 pub(crate) struct Roster<T: ?Sized> {
@@ -47,7 +47,7 @@ impl<T: ?Sized> Entry<T> {
     /// Calls the function, unless this is what it causes itself. A panic ends here.
     pub(crate) fn call(&self, call: impl FnOnce(&T)) {
         if let Some(function) = self.function.get()
-            && !frame::is_muted(self.id)
+            && !muted::contains(self.id)
         {
             alone(self.id, || call(function));
         }
@@ -56,7 +56,7 @@ impl<T: ?Sized> Entry<T> {
 
 /// Runs what belongs to the entry `id`, so that it is not called for what that causes. A panic ends here.
 pub(crate) fn alone(id: u64, f: impl FnOnce()) {
-    frame::mute(&[id], || unwind::contain(f));
+    muted::mute(&[id], || unwind::contain(f));
 }
 
 impl<T: ?Sized> Roster<T> {

@@ -3,7 +3,7 @@
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
-use crate::frame;
+use crate::muted;
 use crate::propagator::Taken;
 use crate::unwind::{self, Payload};
 
@@ -20,7 +20,7 @@ struct Luggage {
 impl Along {
     /// Taken at the call.
     pub(crate) fn capture() -> Self {
-        let (muted, taken) = (frame::muted(), Taken::capture());
+        let (muted, taken) = (muted::all(), Taken::capture());
         let is_nothing = muted.is_empty() && taken.is_nothing();
         Self((!is_nothing).then(|| Box::new(Luggage { muted, taken })))
     }
@@ -29,7 +29,7 @@ impl Along {
     pub(crate) fn on_behalf<T>(&mut self, f: impl FnOnce(&mut Taken) -> T) -> T {
         match self.0.as_deref_mut() {
             None => f(&mut Taken::default()),
-            Some(Luggage { muted, taken }) => frame::mute(muted, || f(taken)),
+            Some(Luggage { muted, taken }) => muted::mute(muted, || f(taken)),
         }
     }
 }

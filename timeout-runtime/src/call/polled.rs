@@ -40,8 +40,8 @@ enum Stage {
     UnderWay,
     /// The call does not start.
     Refused(Box<TimeoutError>),
-    /// The wait is over, or the caller has gone; the operation is dropped next, inside the call's frame, unless that could not be pushed.
-    Dropping { gone: bool, pushed: bool },
+    /// The wait is over, or the caller has gone; the operation is dropped next, inside the call's frame.
+    Dropping { gone: bool },
     /// The operation has ended by itself.
     Over,
 }
@@ -238,16 +238,16 @@ impl InlineCall {
     /// The operation is dropped next, inside its call.
     #[cold]
     fn drop_next(&mut self, gone: bool) {
-        let pushed = frame::push(&mut self.frame);
-        self.stage = Stage::Dropping { gone, pushed };
+        frame::push(&mut self.frame);
+        self.stage = Stage::Dropping { gone };
     }
 }
 
 impl Drop for InlineCall {
     #[inline]
     fn drop(&mut self) {
-        if let Stage::Dropping { gone, pushed } = self.stage {
-            self.dropped(gone, pushed);
+        if let Stage::Dropping { gone } = self.stage {
+            self.dropped(gone);
         }
     }
 }
@@ -255,10 +255,8 @@ impl Drop for InlineCall {
 impl InlineCall {
     /// The operation was dropped.
     #[cold]
-    fn dropped(&mut self, gone: bool, pushed: bool) {
-        if pushed {
-            frame::pop(&mut self.frame);
-        }
+    fn dropped(&mut self, gone: bool) {
+        frame::pop(&mut self.frame);
         if gone && !self.frame.is_unnoticed() {
             self.frame
                 .sides(|sides| sides.dropped(sides.leave_dropped(), None));

@@ -6,6 +6,7 @@ use slab::Slab;
 
 use crate::error::{Cause, Reason};
 use crate::frame;
+use crate::muted;
 use crate::timer;
 use crate::unwind::{self, Kept};
 
@@ -22,14 +23,14 @@ impl Callback {
     pub(crate) fn new(callback: impl FnOnce() + Send + 'static) -> Self {
         Self {
             callback: Kept::new(Box::new(callback)),
-            muted: frame::muted(),
+            muted: muted::all(),
         }
     }
 
     /// Runs it outside any call; a panic ends here.
     pub(crate) fn run(self) {
         if let Some(callback) = self.callback.take() {
-            frame::mute(&self.muted, || {
+            muted::mute(&self.muted, || {
                 frame::outside(|| unwind::contain(callback));
             });
         }
