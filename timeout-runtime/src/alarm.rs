@@ -119,12 +119,12 @@ impl CallerAlarm {
 
     fn arm(&mut self, clock: Clock, at: Tick, context: &mut Context<'_>) -> bool {
         #[cfg(feature = "tokio")]
-        if clock.is_virtual()
-            && let Some(mut sleep) = virtual_sleep(at.since(clock.now()))
-        {
-            let rings = sleep.as_mut().poll(context).is_pending();
-            *self = Self::Virtual { at, sleep };
-            return rings;
+        if clock.is_virtual() {
+            if let Some(mut sleep) = virtual_sleep(at.since(clock.now())) {
+                let rings = sleep.as_mut().poll(context).is_pending();
+                *self = Self::Virtual { at, sleep };
+                return rings;
+            }
         }
         #[cfg(not(feature = "tokio"))]
         let _ = clock;

@@ -222,14 +222,12 @@ impl<F> Scope<F> {
                 None => Poll::Pending,
             }
         };
-        if let Frame::Token(CancelToken(token)) = &*this.frame
-            && polled.is_pending()
-            && let terms = token.terms()
-            && terms.clock() != Clock::Real
-            // What goes on after that need not be woken for it.
-            && token.fired().is_none()
-        {
-            this.alarm.set(terms.clock(), terms.signal(), context);
+        if let (Poll::Pending, Frame::Token(CancelToken(token))) = (&polled, &*this.frame) {
+            let terms = token.terms();
+            // A future that goes on after the cancellation need not be woken for it.
+            if terms.clock() != Clock::Real && token.fired().is_none() {
+                this.alarm.set(terms.clock(), terms.signal(), context);
+            }
         }
         polled
     }

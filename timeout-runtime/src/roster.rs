@@ -46,9 +46,10 @@ impl<T: ?Sized> Entry<T> {
 
     /// Calls the function, unless this is what it causes itself. A panic ends here.
     pub(crate) fn call(&self, call: impl FnOnce(&T)) {
-        if let Some(function) = self.function.get()
-            && !muted::contains(self.id)
-        {
+        if muted::contains(self.id) {
+            return;
+        }
+        if let Some(function) = self.function.get() {
             alone(self.id, || call(function));
         }
     }

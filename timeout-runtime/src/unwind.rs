@@ -35,9 +35,8 @@ pub(crate) fn dispose<T>(value: T) {
 
 /// Drops what a panic carried. Its destructor may panic too; what that carries is leaked.
 fn discard(panic: Option<Payload>) {
-    if let Some(payload) = panic
-        && let Err(again) = catch(|| drop(payload))
-    {
+    let dropped = panic.map(|payload| catch(|| drop(payload)));
+    if let Some(Err(again)) = dropped {
         std::mem::forget(again);
     }
 }

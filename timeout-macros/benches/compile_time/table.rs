@@ -51,7 +51,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
-    if sorted.len().is_multiple_of(2) {
+    if sorted.len() % 2 == 0 {
         f64::midpoint(sorted[middle - 1], sorted[middle])
     } else {
         sorted[middle]

@@ -92,7 +92,7 @@ fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.char_indices() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
             text.push(' ');
         }
         text.push(digit);

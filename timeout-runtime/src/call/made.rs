@@ -75,17 +75,21 @@ where
 impl Stage {
     /// The call, which starts now if it has not before.
     fn call(&mut self) -> &mut InlineCall {
-        if let Self::Before(..) = self
-            && let Self::Before(ask, token) = std::mem::replace(self, Self::Over)
-        {
-            *self = Self::UnderWay(match token.map(DropGuard::disarm) {
-                Some(token) => InlineCall::of_made(ask, &token),
-                None => InlineCall::new(ask),
-            });
+        if matches!(self, Self::Before(..)) {
+            self.start();
         }
         match self {
             Self::UnderWay(call) => call,
             Self::Before(..) | Self::Over => panic!("a finished call was polled again"),
+        }
+    }
+
+    fn start(&mut self) {
+        if let Self::Before(ask, token) = std::mem::replace(self, Self::Over) {
+            *self = Self::UnderWay(match token.map(DropGuard::disarm) {
+                Some(token) => InlineCall::of_made(ask, &token),
+                None => InlineCall::new(ask),
+            });
         }
     }
 }

@@ -32,9 +32,8 @@ impl Opening {
 /// Settles the terms of a call that starts now. It does not start if it has ended already, or if too many abandoned operations of
 /// its name are still running.
 pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
-    if clock == Clock::Real
-        && let Some(limit) = ask.plain_limit()
-    {
+    let plain_limit = ask.plain_limit().filter(|_| clock == Clock::Real);
+    if let Some(limit) = plain_limit {
         let terms = Terms::Plain(Plain::new(ask.policy, limit, |_| Tick::now()));
         return Ok(Opening {
             terms,
@@ -55,7 +54,8 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
     let mut bare = Tick::NEVER;
     // The end of the call around this one; where it has none of its own, what is inherited is the end.
     let mut outer_end = Some(Tick::NEVER);
-    if inherit && let Some(outer) = frame::current() {
+    let outer = if inherit { frame::current() } else { None };
+    if let Some(outer) = outer {
         bare = outer.bare.on_clock(clock);
         outer_end = outer.end.map(|end| end.on_clock(clock));
         if !parents

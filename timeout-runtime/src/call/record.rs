@@ -47,6 +47,9 @@ pub(crate) trait Operation: Late + Send + Sync {
 
     /// Drops the operation, or what it has given.
     fn clear(&self);
+
+    /// The operation as the place of its late report.
+    fn late(&self) -> &dyn Late;
 }
 
 /// An operation of one type. There is one for each function, so it is kept small.
@@ -193,6 +196,10 @@ where
     fn clear(&self) {
         unwind::dispose(self.swap(Stage::Empty));
     }
+
+    fn late(&self) -> &dyn Late {
+        self
+    }
 }
 
 /// A call with a record.
@@ -232,7 +239,7 @@ impl Apart {
         Sides {
             terms: self.0.terms(),
             state,
-            late: op,
+            late: op.late(),
             token: Some(&self.0),
         }
     }
@@ -278,18 +285,19 @@ impl Apart {
     pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>, taken: &mut Taken) {
         let (sides, op) = (self.sides(), self.op());
         let report = found.report(panic.as_ref());
-        if sides.stands(&report) {
-            op.answer(panic, report);
-            // If the caller leaves right after this look, the late report is made outside.
-            if !sides.is_left() {
-                taken.let_go();
-            }
-            if !sides.answer()
-                && let Some((panic, report)) = op.take_answer(&mut ())
-            {
-                self.stop(panic, report, taken);
-            }
-        } else {
+        if !sides.stands(&report) {
+            self.stop(panic, report, taken);
+            return;
+        }
+        op.answer(panic, report);
+        // If the caller leaves right after this look, the late report is made outside.
+        if !sides.is_left() {
+            taken.let_go();
+        }
+        if sides.answer() {
+            return;
+        }
+        if let Some((panic, report)) = op.take_answer(&mut ()) {
             self.stop(panic, report, taken);
         }
     }

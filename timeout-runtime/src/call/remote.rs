@@ -62,9 +62,7 @@ impl Launched {
 
     fn leave(&mut self) -> Phase {
         let phase = self.call.leave();
-        if phase == Phase::Queued
-            && let Some(Place::Queued(ticket)) = &self.place
-        {
+        if let (Phase::Queued, Some(Place::Queued(ticket))) = (phase, &self.place) {
             workers::withdraw(ticket);
         }
         phase

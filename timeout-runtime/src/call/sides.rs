@@ -129,9 +129,8 @@ impl Sides<'_> {
 
     /// The deadline has come: the token fires, if that is what the call's policy says.
     fn signal(&self) {
-        if self.terms.fires()
-            && let Some(token) = self.token
-        {
+        let token = self.token.filter(|_| self.terms.fires());
+        if let Some(token) = token {
             token.fire(self.terms.cause(), None);
         }
     }
@@ -185,9 +184,8 @@ impl Sides<'_> {
         let error = terms.error(cause, elapsed, true, reason);
         if phase == Phase::Stopped {
             // To a caller who still waits, an operation that was destroyed is a cancellation and no more.
-            if let Some(report) = self.late.take()
-                && !report.is_unfinished()
-            {
+            let report = self.late.take();
+            if let Some(report) = report.filter(|report| !report.is_unfinished()) {
                 self.late.put(report);
             }
         }

@@ -209,9 +209,8 @@ where
             if let (Some(start), Some(token)) = (this.start.take(), token.take()) {
                 this.future.set(Some(start(A::of(|| token))));
             }
-            if let Some(future) = this.future.as_mut().as_pin_mut()
-                && let Poll::Ready(output) = future.poll(context)
-            {
+            let future = this.future.as_mut().as_pin_mut();
+            if let Some(Poll::Ready(output)) = future.map(|future| future.poll(context)) {
                 value = Some(output);
             }
         });

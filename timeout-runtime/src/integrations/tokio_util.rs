@@ -69,9 +69,10 @@ struct Fires {
 
 impl Wake for Fires {
     fn wake(self: Arc<Self>) {
-        if self.theirs.is_cancelled()
-            && let Some(ours) = self.ours.upgrade()
-        {
+        if !self.theirs.is_cancelled() {
+            return;
+        }
+        if let Some(ours) = self.ours.upgrade() {
             ours.fire(Cause::Cancelled, None);
         }
     }

@@ -24,14 +24,18 @@ pub(super) fn shift(tick: Tick) -> Tick {
     Tick(tick.0.saturating_add_signed(AHEAD.load(Ordering::SeqCst)))
 }
 
+fn signed_nanos(by: Duration) -> i64 {
+    i64::try_from(nanos(by)).expect("a step is shorter than 292 years")
+}
+
 fn forward(by: Duration) {
-    AHEAD.fetch_add(nanos(by).cast_signed(), Ordering::SeqCst);
+    AHEAD.fetch_add(signed_nanos(by), Ordering::SeqCst);
     // As a system does whose clock has jumped: it wakes those whose time has come.
     timer::look_again();
 }
 
 fn back(by: Duration) {
-    AHEAD.fetch_sub(nanos(by).cast_signed(), Ordering::SeqCst);
+    AHEAD.fetch_sub(signed_nanos(by), Ordering::SeqCst);
 }
 
 const SECONDS: Duration = Duration::from_secs(5);

@@ -108,7 +108,8 @@ impl Pool {
 
     fn submit(&'static self, mut job: Job, cap: usize) -> Result<Place, NoWorker> {
         let reuse = settings::reuse();
-        if reuse && let Some(claimed) = Claimed::last() {
+        let last = if reuse { Claimed::last() } else { None };
+        if let Some(claimed) = last {
             return Ok(Place::Handed(claimed.give(job)));
         }
         if forked::is_child() {
@@ -118,9 +119,8 @@ impl Pool {
         loop {
             let mut state = lock(&self.state);
             let has_room = state.live.len() < cap && !refused;
-            if (reuse || !has_room)
-                && let Some(claimed) = state.claim_idle()
-            {
+            let may_claim = reuse || !has_room;
+            if let Some(claimed) = may_claim.then(|| state.claim_idle()).flatten() {
                 drop(state);
                 return Ok(Place::Handed(claimed.give(job)));
             }
@@ -149,9 +149,8 @@ impl Pool {
             return Err(job);
         }
         let mut state = lock(&self.state);
-        if settings::reuse()
-            && let Some(claimed) = state.claim_idle()
-        {
+        let may_claim = settings::reuse();
+        if let Some(claimed) = may_claim.then(|| state.claim_idle()).flatten() {
             drop(state);
             claimed.give(job);
             return Ok(());
@@ -210,9 +209,12 @@ impl Pool {
         if state.queue.is_empty() {
             worker.enlist();
             state.idle.push(worker.clone());
-        } else if let Some(claimed) = Claimed::claim(worker.clone())
-            && let Some((_, job)) = state.queue.pop_first()
-        {
+            return;
+        }
+        let Some(claimed) = Claimed::claim(worker.clone()) else {
+            return;
+        };
+        if let Some((_, job)) = state.queue.pop_first() {
             drop(state);
             claimed.give(job);
         }

@@ -250,7 +250,8 @@ impl Claimed {
                 .store(Tick::now().nanos(), Ordering::Relaxed);
         }
         let number = worker.take_on(job);
-        if was_parked && let Some(thread) = worker.thread.get() {
+        let parked = worker.thread.get().filter(|_| was_parked);
+        if let Some(thread) = parked {
             thread.unpark();
         }
         Handed { worker, number }
@@ -278,7 +279,7 @@ impl Handed {
 
     /// Waits for a moment for the worker to be done with the job, if that has been worth it lately; `false` if it was not done.
     pub(crate) fn spin(&self, spin: &Spin, until: Tick) -> bool {
-        !self.number.is_multiple_of(STREAK) && spin.until(until, || self.is_done())
+        self.number % STREAK != 0 && spin.until(until, || self.is_done())
     }
 }
 

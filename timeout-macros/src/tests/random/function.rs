@@ -32,25 +32,33 @@ impl Function {
 /// What is between braces, without the `#![…]` in front.
 fn without_attributes(tokens: TokenStream) -> TokenStream {
     let mut rest: Vec<TokenTree> = tokens.into_iter().collect();
-    while let [
-        TokenTree::Punct(hash),
-        TokenTree::Punct(bang),
-        TokenTree::Group(group),
-        ..,
-    ] = &rest[..]
-        && (hash.as_char(), bang.as_char(), group.delimiter()) == ('#', '!', Delimiter::Bracket)
-    {
+    while starts_with_attribute(&rest) {
         rest.drain(..3);
     }
     rest.into_iter().collect()
 }
 
+/// Whether `tokens` start with `#![…]`.
+fn starts_with_attribute(tokens: &[TokenTree]) -> bool {
+    let [
+        TokenTree::Punct(hash),
+        TokenTree::Punct(bang),
+        TokenTree::Group(group),
+        ..,
+    ] = tokens
+    else {
+        return false;
+    };
+    (hash.as_char(), bang.as_char(), group.delimiter()) == ('#', '!', Delimiter::Bracket)
+}
+
 /// `tokens` without the invisible groups around the whole and around the last token.
 pub(super) fn flat_groups(tokens: TokenStream) -> TokenStream {
     let mut all: Vec<TokenTree> = tokens.into_iter().collect();
-    while let Some(TokenTree::Group(group)) = all.last()
-        && group.delimiter() == Delimiter::None
-    {
+    while let Some(TokenTree::Group(group)) = all.last() {
+        if group.delimiter() != Delimiter::None {
+            break;
+        }
         let inner = group.stream();
         all.pop();
         all.extend(inner);

@@ -78,17 +78,25 @@ pub(super) fn split_errors(expansion: TokenStream) -> (TokenStream, Vec<Mistake>
     const LENGTH: usize = 8;
     let mut tokens: Vec<TokenTree> = expansion.into_iter().collect();
     let mut errors = Vec::new();
-    while let [.., TokenTree::Ident(name), _, TokenTree::Group(group)] = &tokens[..]
-        && name == "compile_error"
-        && let Ok(text) = syn::parse2::<LitStr>(group.stream())
-    {
-        errors.push(Mistake {
-            text: text.value(),
-            from: format!("{:?}", name.span()),
-            to: format!("{:?}", text.span()),
-        });
+    while let Some(error) = last_error(&tokens) {
+        errors.push(error);
         tokens.truncate(tokens.len() - LENGTH);
     }
     errors.reverse();
     (tokens.into_iter().collect(), errors)
+}
+
+fn last_error(tokens: &[TokenTree]) -> Option<Mistake> {
+    let [.., TokenTree::Ident(name), _, TokenTree::Group(group)] = tokens else {
+        return None;
+    };
+    if name != "compile_error" {
+        return None;
+    }
+    let text = syn::parse2::<LitStr>(group.stream()).ok()?;
+    Some(Mistake {
+        text: text.value(),
+        from: format!("{:?}", name.span()),
+        to: format!("{:?}", text.span()),
+    })
 }

@@ -77,9 +77,7 @@ impl<B: Body, A: Clone> ServerBody<B, A> {
         };
         if body.is_at_end() {
             Work::end(&mut body.work);
-        } else if body.left == Some(0)
-            && let Some(work) = &mut body.work
-        {
+        } else if let (Some(0), Some(work)) = (body.left, &mut body.work) {
             work.let_go();
         }
         body

@@ -65,9 +65,10 @@ impl Thread {
     pub(crate) fn unpark(&self) {
         self.0.is_woken.swap(true, SeqCst);
         // loom would also wake it from waiting for a lock.
-        if self.0.is_parked.swap(false, SeqCst)
-            && let Some(thread) = self.0.native.get()
-        {
+        if !self.0.is_parked.swap(false, SeqCst) {
+            return;
+        }
+        if let Some(thread) = self.0.native.get() {
             thread.unpark();
         }
     }
@@ -140,10 +141,9 @@ impl Builder {
             let thread = thread.clone();
             move || {
                 CURRENT.with(|current| current.set(thread).ok());
-                if let Err(payload) = catch_unwind(AssertUnwindSafe(run))
-                    && !payload.is::<End>()
-                {
-                    resume_unwind(payload);
+                match catch_unwind(AssertUnwindSafe(run)) {
+                    Err(payload) if !payload.is::<End>() => resume_unwind(payload),
+                    Ok(()) | Err(_) => {}
                 }
             }
         });
