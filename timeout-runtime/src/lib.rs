@@ -14,6 +14,7 @@ mod event;
 mod forked;
 mod frame;
 pub mod integrations;
+mod memory;
 mod muted;
 mod outcome;
 mod parking;

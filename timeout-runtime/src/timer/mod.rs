@@ -15,8 +15,7 @@ mod queue;
 use std::task::Waker;
 use std::time::Duration;
 
-use slab::Slab;
-
+use crate::memory::Table;
 use crate::sync::{AtomicU32, Mutex, Ordering, lock, one_per_process, thread};
 use crate::tick::Tick;
 use crate::token::node::NodeWeak;
@@ -32,11 +31,6 @@ pub(crate) enum Alarm {
     Wake(Option<Waker>),
     /// A token whose deadline nobody else watches is fired.
     Fire(NodeWeak),
-}
-
-struct Armed {
-    serial: u32,
-    alarm: Alarm,
 }
 
 /// What a thread of the timer is doing.
@@ -80,8 +74,7 @@ struct Timer {
 
 struct State {
     queue: Queue,
-    armed: Slab<Armed>,
-    serial: u32,
+    armed: Table<Alarm>,
     keeper: Option<Thread>,
     /// Since when the keeper runs somebody's code, from which it may not come back.
     ringing: Option<Tick>,
@@ -130,11 +123,7 @@ impl Timer {
             }
             state.keeper = Some(start("timeout-timer", || self.keep())?);
         }
-        state.serial = state.serial.wrapping_add(1);
-        let serial = state.serial;
-        let slot = u32::try_from(state.armed.vacant_key()).ok()?;
-        state.armed.insert(Armed { serial, alarm });
-        let key = Key { slot, serial };
+        let key = Key(state.armed.insert(alarm));
         state.queue.push(Entry { at, key });
         let wake = if state.ringing.is_some() {
             self.stand_by(&mut state, Tick::now())
@@ -151,11 +140,8 @@ impl Timer {
     fn rearm(&self, key: Key, waker: Waker) -> bool {
         parking::put(
             &self.state,
-            |state| match state.armed.get_mut(key.slot as usize) {
-                Some(Armed {
-                    serial,
-                    alarm: Alarm::Wake(place),
-                }) if *serial == key.serial => Some(place),
+            |state| match state.armed.get_mut(key.0) {
+                Some(Alarm::Wake(place)) => Some(place),
                 _ => None,
             },
             waker,
@@ -165,12 +151,11 @@ impl Timer {
     fn disarm(&self, key: Key) {
         let mut state = lock(&self.state);
         let State { queue, armed, .. } = &mut *state;
-        if !is_live(armed, key) {
+        let Some(taken_back) = armed.remove(key.0) else {
             return;
-        }
-        let taken_back = armed.remove(key.slot as usize);
+        };
         if !queue.unpush(key) {
-            queue.tidy(armed.len(), |key| is_live(armed, key));
+            queue.tidy(armed.len(), |key| armed.contains(key.0));
         }
         drop(state);
         unwind::dispose(taken_back);
@@ -277,16 +262,10 @@ pub(crate) fn pending() -> (usize, usize) {
     (state.armed.len(), state.queue.len())
 }
 
-fn is_live(armed: &Slab<Armed>, key: Key) -> bool {
-    let armed = armed.get(key.slot as usize);
-    armed.is_some_and(|armed| armed.serial == key.serial)
-}
-
 impl State {
     const EMPTY: Self = Self {
         queue: Queue::new(),
-        armed: Slab::new(),
-        serial: 0,
+        armed: Table::new(),
         keeper: None,
         ringing: None,
         has_rung: false,
@@ -295,7 +274,7 @@ impl State {
 
     fn first(&mut self) -> Option<Entry> {
         let armed = &self.armed;
-        self.queue.first(|key| is_live(armed, key))
+        self.queue.first(|key| armed.contains(key.0))
     }
 
     /// The time of the first alarm.
@@ -306,7 +285,7 @@ impl State {
     fn take_first(&mut self) -> Option<Alarm> {
         let first = self.first()?;
         self.queue.pop(first);
-        Some(self.armed.remove(first.key.slot as usize).alarm)
+        self.armed.remove(first.key.0)
     }
 }
 

@@ -8,14 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::memory::Shrink;
 use crate::tick::Tick;
 
 /// Names an armed alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(super) slot: u32,
-    pub(super) serial: u32,
-}
+pub(crate) struct Key(pub(super) u64);
 
 /// When an alarm rings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +67,7 @@ impl Queue {
         for run in &mut self.runs[..self.used] {
             while run.front().is_some_and(|first| !is_live(first.key)) {
                 run.pop_front();
+                run.shrink();
             }
         }
         while self
@@ -77,6 +76,7 @@ impl Queue {
             .is_some_and(|Reverse(first)| !is_live(first.key))
         {
             self.rest.pop();
+            self.rest.shrink();
         }
         self.fronts().min()
     }
@@ -86,8 +86,10 @@ impl Queue {
         let mut runs = self.runs[..self.used].iter_mut();
         if let Some(run) = runs.find(|run| run.front() == Some(&first)) {
             run.pop_front();
+            run.shrink();
         } else {
             self.rest.pop();
+            self.rest.shrink();
         }
     }
 
@@ -105,6 +107,7 @@ impl Queue {
         let is_last = run.back().is_some_and(|last| last.key == key);
         if is_last {
             run.pop_back();
+            run.shrink();
             if run.is_empty() {
                 self.used -= 1;
             }
@@ -117,6 +120,7 @@ impl Queue {
         for run in &mut self.runs[..self.used] {
             while run.back().is_some_and(|last| !is_live(last.key)) {
                 run.pop_back();
+                run.shrink();
             }
         }
         while self.used > 0 && self.runs[self.used - 1].is_empty() {
@@ -125,10 +129,10 @@ impl Queue {
         if self.len() > 2 * live + FEW {
             for run in &mut self.runs {
                 run.retain(|entry| is_live(entry.key));
-                run.shrink_to(2 * run.len() + FEW);
+                run.shrink();
             }
             self.rest.retain(|Reverse(entry)| is_live(entry.key));
-            self.rest.shrink_to(2 * self.rest.len() + FEW);
+            self.rest.shrink();
         }
     }
 }
@@ -155,8 +159,8 @@ mod tests {
         for serial in 0..4000 {
             let lengths = if serial < 2000 { 3 } else { 5000 };
             let length = Duration::from_micros(next(lengths) * 1000);
-            let at = start.plus(Duration::from_micros(serial.into()) + length);
-            let key = Key { slot: 0, serial };
+            let at = start.plus(Duration::from_micros(serial) + length);
+            let key = Key(serial);
             queue.push(Entry { at, key });
             live.insert((at, serial));
             let taken_back = match next(3) {
@@ -168,18 +172,18 @@ mod tests {
                 live.remove(&entry);
                 if serial % 50 == 0 {
                     let serials: BTreeSet<_> = live.iter().map(|entry| entry.1).collect();
-                    queue.tidy(live.len(), |key| serials.contains(&key.serial));
+                    queue.tidy(live.len(), |key| serials.contains(&key.0));
                 }
             }
         }
         let serials: BTreeSet<_> = live.iter().map(|entry| entry.1).collect();
-        queue.tidy(live.len(), |key| serials.contains(&key.serial));
+        queue.tidy(live.len(), |key| serials.contains(&key.0));
         assert!(queue.len() <= 2 * live.len() + FEW);
         for (at, serial) in live {
-            let first = queue.first(|key| serials.contains(&key.serial)).unwrap();
-            assert_eq!((first.at, first.key.serial), (at, serial));
+            let first = queue.first(|key| serials.contains(&key.0)).unwrap();
+            assert_eq!((first.at, first.key.0), (at, serial));
             queue.pop(first);
         }
-        assert!(queue.first(|key| serials.contains(&key.serial)).is_none());
+        assert!(queue.first(|key| serials.contains(&key.0)).is_none());
     }
 }

@@ -2,10 +2,9 @@
 
 use std::task::Waker;
 
-use slab::Slab;
-
 use crate::error::{Cause, Reason};
 use crate::frame;
+use crate::memory::Table;
 use crate::muted;
 use crate::timer;
 use crate::unwind::{self, Kept};
@@ -49,9 +48,9 @@ pub(super) struct Links {
 /// What most tokens never have.
 #[derive(Default)]
 pub(super) struct More {
-    pub(super) children: Slab<NodeWeak>,
-    pub(super) waiters: Slab<Option<Waker>>,
-    pub(super) callbacks: Slab<Callback>,
+    pub(super) children: Table<NodeWeak>,
+    pub(super) waiters: Table<Option<Waker>>,
+    pub(super) callbacks: Table<Callback>,
     pub(super) alarm: Option<timer::Key>,
     pub(super) reason: Option<Reason>,
 }
@@ -76,16 +75,9 @@ impl Links {
         let Some(more) = &mut self.more else {
             return;
         };
-        let waiters = std::mem::take(&mut more.waiters);
-        let callbacks = std::mem::take(&mut more.callbacks);
         fallout.alarms.extend(more.alarm.take());
-        fallout.wakers.reserve(waiters.len());
-        fallout
-            .wakers
-            .extend(waiters.into_iter().filter_map(|(_, waker)| waker));
-        fallout
-            .callbacks
-            .extend(callbacks.into_iter().map(|(_, callback)| callback));
+        fallout.wakers.extend(more.waiters.take_all().flatten());
+        fallout.callbacks.extend(more.callbacks.take_all());
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -102,12 +94,12 @@ impl Links {
         unwind::dispose(owner);
         if let Some(mut more) = more {
             more.alarm.take().into_iter().for_each(timer::disarm);
-            more.waiters.drain().for_each(unwind::dispose);
+            more.waiters.take_all().for_each(unwind::dispose);
             unwind::dispose(more.reason.take());
         }
         if let Some(parents) = parents {
             for Link { parent, key } in parents.as_slice() {
-                drop(parent.unlink(|more| more.children.try_remove(*key)));
+                drop(parent.unlink(|more| more.children.remove(*key)));
             }
             parents::let_go(*parents);
         }

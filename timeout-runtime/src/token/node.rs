@@ -173,11 +173,11 @@ impl NodeRef {
     }
 
     /// Adds a child; it is not reached by a signal that has come before.
-    fn adopt(&self, child: NodeWeak) -> usize {
+    fn adopt(&self, child: NodeWeak) -> u64 {
         self.attend();
         let mut links = lock(&self.links);
         if self.cause().is_some() {
-            return usize::MAX;
+            return u64::MAX;
         }
         links.more().children.insert(child)
     }

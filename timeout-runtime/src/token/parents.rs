@@ -11,7 +11,7 @@ use super::node::NodeRef;
 /// A parent, and the child's place in its links.
 pub(super) struct Link {
     pub(super) parent: NodeRef,
-    pub(super) key: usize,
+    pub(super) key: u64,
 }
 
 /// What a token hangs on: one parent, as a rule.

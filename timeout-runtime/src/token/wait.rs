@@ -119,7 +119,7 @@ const UNATTENDED: Duration = Duration::from_millis(1);
 /// One who waits: registered until the signal comes or he leaves.
 struct Waiting<T: Borrow<CancelToken>> {
     token: T,
-    key: Option<usize>,
+    key: Option<u64>,
 }
 
 impl<T: Borrow<CancelToken>> Waiting<T> {
@@ -205,7 +205,7 @@ impl fmt::Debug for CancelledOwned {
 /// for one that is running.
 #[must_use = "dropping the registration takes the callback back; bind it, as in `let _registration = ..`, or call `forget()`"]
 pub struct Registration {
-    place: Option<(NodeWeak, usize)>,
+    place: Option<(NodeWeak, u64)>,
 }
 
 impl Registration {

@@ -7,6 +7,7 @@ use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::event::{CallId, WorkerName};
+use crate::memory::Shrink;
 use crate::sync::lock;
 
 use super::settings;
@@ -141,10 +142,12 @@ pub(crate) fn remove(key: Key) {
     let Some(left) = registry.by_key.remove(&key) else {
         return;
     };
+    registry.by_key.shrink();
     if let Some(count) = registry.by_name.get_mut(left.name) {
         *count -= 1;
         if *count == 0 {
             registry.by_name.remove(left.name);
+            registry.by_name.shrink();
         }
     }
     COUNT.fetch_sub(1, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::event::WorkerName;
+use crate::memory::Shrink;
 use crate::sync::{Mutex, lock, one_per_process, thread};
 use crate::{forked, unwind};
 
@@ -230,6 +231,7 @@ impl Pool {
         worker.go();
         state.live.remove(&worker.name);
         state.idle.retain(|idle| !Arc::ptr_eq(idle, worker));
+        state.idle.shrink();
         false
     }
 }

@@ -9,7 +9,7 @@ use crate::terms::Terms;
 use crate::{timer, unwind, workers};
 
 use super::super::links::{Callback, Fallout};
-use super::{Head, PLAIN, code};
+use super::{Head, NodeWeak, PLAIN, code};
 
 /// What makes a token fire.
 pub(super) enum Signal {
@@ -95,8 +95,7 @@ impl Head {
         }
         if let (Some(cause), Some(more)) = (self.cause(), &links.more) {
             fallout.children.reserve(more.children.len());
-            let children = more.children.iter();
-            let children = children.filter_map(|(_, child)| child.upgrade());
+            let children = more.children.values().filter_map(NodeWeak::upgrade);
             fallout
                 .children
                 .extend(children.map(|child| (child, cause, more.reason.clone())));

@@ -33,7 +33,7 @@ impl Head {
     }
 
     /// Adds one who waits for the signal; `None` if it has come.
-    pub(crate) fn add_waiter(&self, waker: Waker) -> Option<usize> {
+    pub(crate) fn add_waiter(&self, waker: Waker) -> Option<u64> {
         let mut links = lock(&self.links);
         if self.cause().is_some() {
             drop(links);
@@ -43,7 +43,7 @@ impl Head {
     }
 
     /// Has the signal wake `waker` instead of the one added before; `false` if it has come.
-    pub(crate) fn set_waiter(&self, key: usize, waker: &Waker) -> bool {
+    pub(crate) fn set_waiter(&self, key: u64, waker: &Waker) -> bool {
         // The signal takes the place away, under the same lock.
         parking::store(
             &self.links,
@@ -52,12 +52,12 @@ impl Head {
         )
     }
 
-    pub(crate) fn remove_waiter(&self, key: usize) {
-        unwind::dispose(self.unlink(|more| more.waiters.try_remove(key)));
+    pub(crate) fn remove_waiter(&self, key: u64) {
+        unwind::dispose(self.unlink(|more| more.waiters.remove(key)));
     }
 
     /// Adds a callback, or gives it back if the signal has come.
-    pub(crate) fn add_callback(&self, callback: Callback) -> Result<usize, Callback> {
+    pub(crate) fn add_callback(&self, callback: Callback) -> Result<u64, Callback> {
         let mut links = lock(&self.links);
         if self.cause().is_some() {
             return Err(callback);
@@ -65,8 +65,8 @@ impl Head {
         Ok(links.more().callbacks.insert(callback))
     }
 
-    pub(crate) fn remove_callback(&self, key: usize) -> Option<Callback> {
-        self.unlink(|more| more.callbacks.try_remove(key))
+    pub(crate) fn remove_callback(&self, key: u64) -> Option<Callback> {
+        self.unlink(|more| more.callbacks.remove(key))
     }
 
     /// Takes something out of the links, which are empty once the token has fired.
