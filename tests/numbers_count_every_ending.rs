@@ -2,14 +2,15 @@
 
 mod support;
 
+use std::cell::Cell;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use support::{APART, EVERY_WAY, Gate, SHORT, Way, eventually, limit, poll_once, until_fired};
 use timeout_runtime::integrations::metrics::record_endings;
-use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, workers};
+use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_propagator, workers};
 
 const LONG: u64 = 60_000;
 
@@ -155,6 +156,78 @@ fn the_gauge_rises_and_falls_with_what_is_abandoned() {
     }
     let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 24"#;
     assert!(told(name).contains(&late.to_owned()), "{:?}", told(name));
+}
+
+/// The label had the line breaks and bidirectional controls of the name.
+#[test]
+fn a_label_is_one_line() {
+    numbers();
+    let _ = limit("numbers\r\u{202e}", LONG).outcome_inline(|_| Ok::<_, TimeoutError>(()));
+    // Prometheus doubles each backslash.
+    assert_eq!(
+        told(r"numbers\\r\\u{202e}"),
+        [
+            r#"timeout_call_duration_seconds_count{,status="succeeded"} 1"#,
+            r#"timeout_calls_total{,status="succeeded"} 1"#,
+        ]
+    );
+}
+
+thread_local! {
+    static LOCAL: Cell<Option<&'static PrometheusRecorder>> = const { Cell::new(None) };
+}
+
+/// A late ending, and what operations record themselves, went past the caller's local recorder.
+#[test]
+fn a_propagator_brings_a_local_recorder_to_workers() {
+    numbers();
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let recorder: &'static PrometheusRecorder = Box::leak(Box::new(recorder));
+    let has = |line: &str| recorder.handle().render().lines().any(|told| told == line);
+    let call = |name| {
+        let (ends, ended) = channel::<()>();
+        let begun = Gate::new();
+        let (has_begun, token) = (begun.clone(), CancelToken::new());
+        let canceller = token.clone();
+        let cancels = thread::spawn(move || {
+            has_begun.wait();
+            canceller.cancel();
+        });
+        let call = || {
+            let _ = limit(name, LONG).outcome(move |_| {
+                metrics::counter!("numbers_own", "name" => name).increment(1);
+                begun.open();
+                let _ = ended.recv();
+                Ok::<_, TimeoutError>(())
+            });
+        };
+        let context = CallContext::detached().with_token(&token);
+        metrics::with_local_recorder(recorder, || context.run(call));
+        cancels.join().unwrap();
+        drop(ends);
+        let outcome = format!(r#"timeout_calls_total{{name="{name}",status="cancelled"}} 1"#);
+        assert!(has(&outcome), "the caller ends the call on its own thread");
+        let own = format!(r#"numbers_own{{name="{name}"}} 1"#);
+        let late = format!(
+            r#"timeout_late_endings_total{{name="{name}",status="abandoned_succeeded"}} 1"#
+        );
+        (own, late)
+    };
+
+    let (own, late) = call("numbers::without");
+    eventually("the global recorder has it", || {
+        let text = numbers().prometheus.render();
+        text.contains(&own) && text.contains(&late)
+    });
+    assert!(!has(&own) && !has(&late));
+
+    let _recorders = add_propagator(|| {
+        let recorder = LOCAL.get();
+        move || recorder.map(|recorder| metrics::set_default_local_recorder(recorder))
+    });
+    LOCAL.set(Some(recorder));
+    let (own, late) = call("numbers::with");
+    eventually("the local recorder has it", || has(&own) && has(&late));
 }
 
 /// Guards against a gauge below zero.

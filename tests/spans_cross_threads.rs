@@ -203,6 +203,18 @@ fn answers_and_failures_are_recorded_with_what_is_known_of_them() {
     );
 }
 
+/// The name reached the subscriber with its line breaks and bidirectional controls.
+#[test]
+fn a_name_is_recorded_on_one_line() {
+    let seen = recorded(1, || {
+        let policy = limit("spans\n\u{202e}", LONG);
+        let _ = policy.outcome_inline(|_| Ok::<_, TimeoutError>(()));
+    });
+    // The subscriber prints the text as a literal, and doubles each backslash.
+    let start = r#"name="spans\\n\\u{202e}" call elapsed limit=60s "#;
+    assert_recorded(&seen, &[(Level::DEBUG, "succeeded", start)]);
+}
+
 #[test]
 fn a_late_ending_is_recorded_in_its_callers_span() {
     for way in APART {

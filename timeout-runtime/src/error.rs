@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::one_line::OneLine;
 use crate::outcome::CallStatus;
 
 /// The reason a canceller gave, shared by all who hear of it.
@@ -180,8 +181,7 @@ impl fmt::Display for Rounded {
 
 impl fmt::Display for TimeoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One line, whatever the name is.
-        let name = self.name.escape_debug();
+        let name = OneLine(self.name);
         let elapsed = Rounded(self.elapsed());
         match (self.started, self.cause) {
             (true, Cause::TimedOut) => write!(f, "`{name}` timed out after {elapsed}")?,
@@ -240,7 +240,7 @@ impl fmt::Debug for TimeoutError {
             .field("limit", &self.limit)
             .field("elapsed", &self.elapsed())
             .field("started", &self.started)
-            .field("reason", &self.reason)
+            .field("reason", &self.reason.as_ref().map(OneLine))
             .finish_non_exhaustive()
     }
 }
@@ -284,7 +284,7 @@ impl fmt::Display for InvalidLimit {
         write!(
             f,
             "the limit of `{}` is zero; it must be longer",
-            self.name.escape_debug()
+            OneLine(self.name)
         )
     }
 }

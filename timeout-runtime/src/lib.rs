@@ -16,6 +16,7 @@ mod frame;
 pub mod integrations;
 mod memory;
 mod muted;
+mod one_line;
 mod outcome;
 mod parking;
 mod policy;

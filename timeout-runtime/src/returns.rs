@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::TimeoutError;
+use crate::one_line::OneLine;
 
 /// What a returned value means for its call.
 #[derive(Clone, Copy)]
@@ -20,7 +21,7 @@ impl fmt::Debug for Ending<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answer => f.write_str("Answer"),
-            Self::Error(error) => f.debug_tuple("Error").field(error).finish(),
+            Self::Error(error) => f.debug_tuple("Error").field(&OneLine(error)).finish(),
             Self::Nothing => f.write_str("Nothing"),
         }
     }

@@ -56,6 +56,29 @@ fn an_unknown_option_is_named_with_the_one_that_was_meant() {
     check_args("ms = 5,, secs = 0", &[WORDS, "`secs` must be at least 1"]);
 }
 
+/// Line breaks and bidirectional controls of a value reached the message as they were.
+#[test]
+fn every_message_is_one_line() {
+    let nasty = "\n\u{1b}[31m\u{85}\u{2028}\u{202e}\u{2066}\u{200f}\u{61c}\u{200b}";
+    let sources = [
+        format!("#[timeout(limit = r\"5s {nasty}\")] fn w() {{}}"),
+        format!("#[timeout(limit = r\"5 x{nasty}\")] fn w() {{}}"),
+        format!("#[timeout(limit = r\"5{nasty}\")] fn w() {{}}"),
+        format!("#[timeout(run = r\"worker{nasty}\", ms = 5)] fn w() {{}}"),
+        format!("#[timeout(deadline = r\"5s{nasty}\", ms = 5)] fn w() {{}}"),
+        format!("#[timeout(r\"5s{nasty}\")] fn w() {{}}"),
+        format!("#[timeout(ms = 5)] fn w(x: &Rows<{{ r\"{nasty}\".len() }}>) {{}}"),
+    ];
+    for source in sources {
+        let messages = errors(expand(&source));
+        assert!(!messages.is_empty(), "{source:?}");
+        for message in messages {
+            let is_plain = message.chars().all(|c| matches!(c, ' '..='~'));
+            assert!(is_plain, "{source:?}: {message:?}");
+        }
+    }
+}
+
 #[test]
 fn a_value_alone_is_shown_with_its_option() {
     for (value, meant) in [

@@ -10,6 +10,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Deadline;
+use crate::one_line::OneLine;
 
 const NEVER: &str = "never";
 
@@ -129,6 +130,7 @@ impl InvalidDeadline {
 impl fmt::Display for InvalidDeadline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { variable, value } = self;
+        let variable = OneLine(variable);
         write!(
             f,
             "the variable `{variable}` holds no deadline, but {value:?}"

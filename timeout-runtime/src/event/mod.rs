@@ -4,12 +4,13 @@ pub(crate) mod clock;
 pub(crate) mod listener;
 
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::error::{Cause, Rounded};
+use crate::one_line::OneLine;
 use crate::policy::Policy;
 
 /// Tells one call from every other of this process.
@@ -84,20 +85,6 @@ impl fmt::Display for Failure<'_> {
             Self::Panic(text) => write!(f, "panic: {}", OneLine(text)),
             Self::Unfinished => f.write_str("destroyed unfinished"),
         }
-    }
-}
-
-/// Text that others wrote, such as the message of an `assert_eq!`: its line breaks and other control characters are escaped, so that it
-/// can neither look like a further event nor speak to a terminal.
-struct OneLine<'a>(&'a str);
-
-impl fmt::Display for OneLine<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|c| match c {
-            '\u{2028}' | '\u{2029}' => write!(f, "{}", c.escape_unicode()),
-            c if c.is_control() => write!(f, "{}", c.escape_default()),
-            c => f.write_char(c),
-        })
     }
 }
 
@@ -215,7 +202,7 @@ impl Event<'_> {
 
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` {} ", self.name.escape_debug(), self.call)?;
+        write!(f, "`{}` {} ", OneLine(self.name), self.call)?;
         let elapsed = Rounded(self.elapsed);
         match &self.kind {
             EventKind::Succeeded => write!(f, "succeeded after {elapsed}")?,

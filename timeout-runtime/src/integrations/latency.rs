@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use crate::error::Rounded;
 use crate::event::listener::{ListenerHandle, add_listener};
 use crate::event::{Event, EventKind};
+use crate::one_line::OneLine;
 use crate::sync::lock;
 
 /// How many calls have to lie beyond a limit before its place can be trusted.
@@ -300,7 +301,7 @@ impl fmt::Display for Advice {
             one_in,
             ..
         } = self;
-        write!(f, "`{name}`: {cut} of {calls} calls cut")?;
+        write!(f, "`{}`: {cut} of {calls} calls cut", OneLine(name))?;
         if let Some(present) = self.present {
             write!(f, " (limit {})", Rounded(present))?;
         }

@@ -7,7 +7,7 @@
 //! | `timeout_late_endings_total` | counter | `name`, `status` | operations that ended after their call |
 //! | `timeout_abandoned_operations` | gauge | `name` | operations that still run although their call has ended |
 //!
-//! `name` is the call's name, which is written in the program, so there are only so many. `status` is `succeeded`, `failed`, `timed_out`, `deadline_exceeded`,
+//! `name` is the call's name on one line: control characters in it are escaped. Names are written in the program, so their number is bounded. `status` is `succeeded`, `failed`, `timed_out`, `deadline_exceeded`,
 //! `cancelled`, `not_started` or `dropped` for calls, `abandoned_succeeded` or `abandoned_failed` for late endings.
 //!
 //! ```
@@ -24,6 +24,30 @@
 //! assert_eq!(price()?, 7); // timeout_calls_total{name="price",status="succeeded"} 1
 //! # Ok::<(), TimeoutError>(())
 //! ```
+//!
+//! # Local recorders
+//!
+//! `metrics::with_local_recorder` installs a recorder on one thread, and `metrics` cannot hand it to
+//! another. The local recorder gets the outcomes of the calls that its thread makes. It does not get
+//! their late endings, nor what operations record themselves on workers and in tasks: those go to
+//! the global recorder, where the gauge then falls although it has risen in the local one.
+//! A propagator installs a `'static` recorder there, too:
+//!
+//! ```
+//! use std::cell::Cell;
+//! use ::metrics::NoopRecorder; // or another one
+//! use timeout_runtime::add_propagator;
+//!
+//! thread_local! {
+//!     static RECORDER: Cell<Option<&'static NoopRecorder>> = const { Cell::new(None) };
+//! }
+//!
+//! let _recorders = add_propagator(|| {
+//!     let recorder = RECORDER.get();
+//!     move || recorder.map(|recorder| ::metrics::set_default_local_recorder(recorder))
+//! });
+//! RECORDER.set(Some(&NoopRecorder));
+//! ```
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -34,6 +58,7 @@ use ::metrics::{
 
 use crate::event::listener::{ListenerHandle, add_listener};
 use crate::event::{CallId, Event, EventKind};
+use crate::one_line::OneLine;
 use crate::sync::lock;
 use crate::workers::abandoned;
 
@@ -66,22 +91,23 @@ pub fn record_endings() -> ListenerHandle {
 
 /// `counted` has the calls whose operations are in the gauge.
 fn record(event: &Event<'_>, counted: &Mutex<HashSet<CallId>>) {
-    let (name, status) = (event.name, event.kind.as_str());
+    let name = || OneLine(event.name).into_text();
+    let status = event.kind.as_str();
     if !event.kind.is_verdict() {
-        counter!(LATE, "name" => name, "status" => status).increment(1);
+        counter!(LATE, "name" => name(), "status" => status).increment(1);
         let was_counted = lock(counted).remove(&event.call);
         if was_counted {
-            gauge!(ABANDONED, "name" => name).decrement(1);
+            gauge!(ABANDONED, "name" => name()).decrement(1);
         }
         return;
     }
-    counter!(CALLS, "name" => name, "status" => status).increment(1);
+    counter!(CALLS, "name" => name(), "status" => status).increment(1);
     if !matches!(event.kind, EventKind::NotStarted(_)) {
-        histogram!(DURATION, "name" => name, "status" => status).record(event.elapsed);
+        histogram!(DURATION, "name" => name(), "status" => status).record(event.elapsed);
     }
     // An operation is listed before its call's verdict is told, and its late ending is told after that.
     if abandoned::has(event.call) {
         lock(counted).insert(event.call);
-        gauge!(ABANDONED, "name" => name).increment(1);
+        gauge!(ABANDONED, "name" => name()).increment(1);
     }
 }

@@ -26,6 +26,7 @@ use ::tracing::{Dispatch, Level, Span, dispatcher, event, field};
 
 use crate::event::listener::{ListenerHandle, add_listener};
 use crate::event::{Event, EventKind, Failure};
+use crate::one_line::OneLine;
 use crate::propagator::{PropagatorHandle, add_propagator};
 
 /// Has operations on workers and in tasks run inside the span around their call, and with the subscriber that is the default there, a scoped one too.
@@ -62,15 +63,16 @@ pub fn record_endings() -> ListenerHandle {
 /// | `WARN` | `failed` with an error, `timed_out`, `deadline_exceeded`, `not_started`, `abandoned_succeeded`, `abandoned_failed` with an error |
 /// | `ERROR` | `failed` and `abandoned_failed` with a panic |
 ///
-/// The target is `timeout_runtime`. The fields are `name`, `call`, the call's number, `elapsed`, and where there is one, `limit`, `worker`, `failure`, the text of the
+/// The target is `timeout_runtime`. The fields are `name` on one line, with control characters escaped, `call`, the call's number, `elapsed`, and where there is one, `limit`, `worker`, `failure`, the text of the
 /// error or the panic, and `cause`, why the call was not started.
 pub fn record(event: &Event<'_>) {
+    let name = OneLine(event.name).into_text();
     macro_rules! record_at {
         ($level:expr) => {
             event!(
                 target: "timeout_runtime",
                 $level,
-                name = event.name,
+                name = &*name,
                 call = event.call.get(),
                 elapsed = field::debug(event.elapsed),
                 limit = event.limit.map(field::debug),
