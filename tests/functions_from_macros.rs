@@ -273,3 +273,243 @@ fn options_may_be_put_in() {
     assert_eq!(options::put_in(0), 0);
     assert_eq!(options::put_in_twice(60), 60);
 }
+
+/// Values of options that are put together from fragments.
+mod values {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Shows the limit of a call that does not start.
+    pub(super) fn limit(error: &TimeoutError) -> Duration {
+        error.limit().expect("the call has a limit")
+    }
+
+    pub(super) fn cancelled() -> CancelToken {
+        let token = CancelToken::new();
+        token.cancel();
+        token
+    }
+
+    pub(super) struct Limits {
+        pub(super) short: Duration,
+        pub(super) make: fn(u64) -> Duration,
+    }
+
+    /// Each option with an operator beside the fragment.
+    macro_rules! beside_operators {
+        ($ms:expr, $time:expr, $negative:literal, $path:path, $type:ty, $block:block, $words:tt, $later:expr) => {
+            #[timeout(ms = $ms * 2, upstream = cancelled(), run = "inline", fallback = |error| limit(&error))]
+            pub(super) fn ms() -> Duration { Duration::MAX }
+
+            #[timeout(secs = 2 * $ms, upstream = cancelled(), run = "inline", fallback = |error| limit(&error))]
+            pub(super) fn secs() -> Duration { Duration::MAX }
+
+            #[timeout(limit = $time * 2, upstream = cancelled(), run = "inline", fallback = |error| limit(&error))]
+            pub(super) fn time() -> Duration { Duration::MAX }
+
+            #[timeout(ms = ($negative.pow(2)) as u64, upstream = cancelled(), fallback = |error| limit(&error))]
+            pub(super) fn negative() -> Duration { Duration::MAX }
+
+            #[timeout(limit = $path(7), upstream = cancelled(), fallback = |error| limit(&error))]
+            pub(super) fn path() -> Duration { Duration::MAX }
+
+            #[timeout(ms = <$type>::from([1, 2, 3]).len() as u64, upstream = cancelled(), fallback = |error| limit(&error))]
+            pub(super) fn ty() -> Duration { Duration::MAX }
+
+            #[timeout(ms = $type::from([1, 2, 3]).len() as u64, upstream = cancelled(), fallback = |error| limit(&error))]
+            pub(super) fn ty_alone() -> Duration { Duration::MAX }
+
+            #[timeout(ms = $block * 2, upstream = cancelled(), fallback = |error| limit(&error))]
+            pub(super) fn block() -> Duration { Duration::MAX }
+
+            #[timeout(ms = 2 * $words, upstream = cancelled(), fallback = |error| limit(&error))]
+            pub(super) fn words() -> Duration { Duration::MAX }
+
+            #[timeout(ms = u64::pow($ms * 2, 2), upstream = cancelled(), fallback = |error| limit(&error))]
+            pub(super) fn inside_a_call() -> Duration { Duration::MAX }
+
+            #[timeout(secs = 60, upstream = cancelled(), fallback = |_| $time * 2)]
+            pub(super) fn inside_a_closure() -> Duration { Duration::MAX }
+
+            // Torn apart, the subtraction would overflow.
+            #[timeout(secs = 60, grace = $later * 2, max_abandoned = $ms as usize * 2)]
+            pub(super) fn others() -> Answer { Ok(42) }
+
+            #[timeout(deadline = Instant::now() + $later * 2, fallback = |_| 0)]
+            pub(super) fn deadline() -> u32 { 42 }
+        };
+    }
+
+    beside_operators!(
+        1 + 2,
+        Duration::from_millis(1) + Duration::from_millis(2),
+        -3_i32,
+        Duration::from_millis,
+        Vec<u8>,
+        { 1 + 2 },
+        (1 + 2),
+        Duration::from_secs(60) - Duration::from_secs(50)
+    );
+
+    /// Each option with nothing but the fragment.
+    macro_rules! alone {
+        (
+            $limits:ident, $stop:ident, $field:expr, $call:expr, $first:expr, $list:expr, $place:literal, $yes:literal,
+            $convert:expr, $late:path
+        ) => {
+            #[timeout(limit = $field(9), upstream = $first, run = $place, inherit = $yes, cancel = $yes, fallback = $convert)]
+            pub(super) fn field($limits: &Limits, $stop: &CancelToken) -> Duration { $field(0) }
+
+            #[timeout(limit = $call, upstream = $list, run = $place, fallback = $convert, on_late = $late)]
+            pub(super) fn call($limits: &Limits, $stop: &CancelToken) -> Duration { Duration::MAX }
+
+            #[timeout(limit = $call, upstream = [$first, $first], run = $place, fallback = $convert)]
+            pub(super) fn list($limits: &Limits, $stop: &CancelToken) -> Duration { Duration::MAX }
+        };
+    }
+
+    alone!(
+        limits,
+        stop,
+        limits.make,
+        limits.short.max(Duration::ZERO) + Duration::ZERO,
+        if stop.is_cancelled() {
+            stop.clone()
+        } else {
+            CancelToken::new()
+        },
+        [stop, Some(cancelled())],
+        "inline",
+        true,
+        |error| limit(&error),
+        drop
+    );
+
+    /// Fragments that are no expressions.
+    macro_rules! other_kinds {
+        ($life:lifetime, $any:pat, $error:pat, $statement:stmt, $item:item, $shown:expr, $longer:expr, $attribute:meta) => {
+            #[timeout(ms = $life: loop { break $life 5 }, upstream = cancelled(), fallback = |$error| { $statement; $shown })]
+            #[allow(redundant_semicolons)] // The plain function has the same.
+            pub(super) fn label() -> Duration { Duration::MAX }
+
+            #[timeout(secs = 5, upstream = cancelled(), fallback = |$any| { $item $longer })]
+            pub(super) fn pattern() -> Duration { Duration::MAX }
+
+            #[timeout(secs = 5, upstream = cancelled(), fallback = |error| if let $any = 5 { limit(&error) } else { Duration::MAX })]
+            #[allow(irrefutable_let_patterns)]
+            pub(super) fn condition() -> Duration { Duration::MAX }
+
+            #[timeout(ms = { #[$attribute] let one = 1; 5 }, upstream = cancelled(), fallback = longest)]
+            pub(super) fn attribute() -> Duration { Duration::MAX }
+        };
+    }
+
+    other_kinds!(
+        'outer,
+        _,
+        error,
+        let more = Duration::from_millis(1),
+        const LONGER: Duration = Duration::from_millis(6);,
+        limit(&error) + more,
+        LONGER,
+        allow(unused_variables)
+    );
+
+    macro_rules! whole_options {
+        ($($option:meta),*) => {
+            #[timeout($($option),*)]
+            pub(super) fn whole_options() -> Duration { Duration::MAX }
+        };
+    }
+
+    whole_options!(
+        secs = 4,
+        run = "inline",
+        upstream = cancelled(),
+        fallback = longest
+    );
+
+    pub(super) fn longest(error: TimeoutError) -> Duration {
+        limit(&error)
+    }
+}
+
+// `$limit * 2` with `a + b` for `$limit` was `a + b * 2`.
+#[test]
+fn a_fragment_in_an_option_means_what_it_means_elsewhere() {
+    use std::time::Duration;
+
+    let millis = Duration::from_millis;
+    assert_eq!(values::ms(), millis(6));
+    assert_eq!(values::secs(), millis(6000));
+    assert_eq!(values::time(), millis(6));
+    assert_eq!(values::negative(), millis(9));
+    assert_eq!(values::path(), millis(7));
+    assert_eq!(values::ty(), millis(3));
+    assert_eq!(values::ty_alone(), millis(3));
+    assert_eq!(values::block(), millis(6));
+    assert_eq!(values::words(), millis(6));
+    assert_eq!(values::inside_a_call(), millis(36));
+    assert_eq!(values::inside_a_closure(), millis(6));
+    assert_eq!(values::others().unwrap(), 42);
+    assert_eq!(values::deadline(), 42);
+    assert_eq!(values::whole_options(), millis(4000));
+    assert_eq!(values::label(), millis(6));
+    assert_eq!(values::pattern(), millis(6));
+    assert_eq!(values::condition(), millis(5000));
+    assert_eq!(values::attribute(), millis(5));
+
+    let limits = values::Limits {
+        short: millis(8),
+        make: millis,
+    };
+    let stop = values::cancelled();
+    assert_eq!(values::field(&limits, &stop), millis(9));
+    assert_eq!(values::call(&limits, &CancelToken::new()), millis(8));
+    assert_eq!(values::list(&limits, &stop), millis(8));
+}
+
+/// Signatures and bodies with fragments beside operators.
+mod operands {
+    use std::fmt::Debug;
+
+    use super::*;
+
+    macro_rules! operands {
+        ($number:expr, $bounds:ty) => {
+            #[timeout(secs = 60, run = "inline")]
+            pub(super) fn signature(
+                rows: [u8; $number * 2],
+                shown: &$bounds,
+            ) -> Result<[u8; $number * 2], TimeoutError> {
+                assert_eq!(format!("{shown:?}"), "8");
+                Ok(rows)
+            }
+
+            #[timeout(secs = 60)]
+            pub(super) fn body() -> Result<usize, TimeoutError> {
+                #![allow(clippy::identity_op)]
+                Ok::<usize, TimeoutError>($number * 2)?;
+                let rows = [0_u8; $number * 2];
+                Ok(rows.len())
+            }
+
+            #[timeout(secs = 60, fallback = |_| 0)]
+            pub(super) fn tail() -> usize {
+                #![allow(clippy::identity_op)]
+                $number * 2
+            }
+        };
+    }
+
+    operands!(1 + 2, dyn Debug + Send);
+}
+
+// An array of `$number * 2` elements had five in place of six, and so had a body with attributes of its own.
+#[test]
+fn a_fragment_in_a_signature_or_a_body_means_what_it_means_elsewhere() {
+    assert_eq!(operands::signature([1; 6], &8).unwrap(), [1; 6]);
+    assert_eq!(operands::body().unwrap(), 6);
+    assert_eq!(operands::tail(), 6);
+}

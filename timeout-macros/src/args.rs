@@ -9,9 +9,10 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Path, Token};
 
 use crate::errors::Errors;
+use crate::groups;
 use crate::slot::{Given, Slot};
 use crate::suggest::{self, hint};
-use crate::values::{self, Place, Time};
+use crate::values::{self, Place, Time, Value};
 
 /// What the attribute says, each value checked on its own.
 #[derive(Default)]
@@ -190,7 +191,7 @@ impl Args {
             Ok(())
         };
         // The options take all tokens, and report what they do not understand.
-        let _: syn::Result<()> = options.parse2(tokens);
+        let _: syn::Result<()> = options.parse2(groups::opened(tokens));
         args
     }
 
@@ -279,7 +280,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// Reads the value into `slot`, which has to be empty, if `check` accepts it.
-    fn fill<T>(self, slot: &mut Slot<T>, check: fn(&Expr, &Key) -> syn::Result<T>) {
+    fn fill<T>(self, slot: &mut Slot<T>, check: fn(&Value, &Key) -> syn::Result<T>) {
         let Self {
             key,
             word,
@@ -291,12 +292,12 @@ impl Reading<'_> {
         if !slot.is_absent() {
             return errors.add(word, format_args!("option `{}` is given twice", key.word));
         }
-        let checked = value.and_then(|expr| Ok((check(&expr, key)?, expr)));
+        let checked = value.and_then(|value| Ok((check(&value, key)?, value.typed)));
         *slot = match checked {
-            Ok((value, expr)) => Slot::Given(Given {
+            Ok((value, typed)) => Slot::Given(Given {
                 value,
                 word,
-                typed: expr.into_token_stream(),
+                typed,
                 place,
             }),
             Err(error) => {
@@ -308,7 +309,7 @@ impl Reading<'_> {
 }
 
 /// Reads `= value`; after a failure, `input` stands in front of the next option.
-fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
+fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Value> {
     let Ok(equals) = input.parse::<Token![=]>() else {
         skip_value(input);
         return Err(syn::Error::new_spanned(word, key.expects()));
@@ -316,9 +317,7 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
     // No value begins with the rest of `==` or `=>`.
     let missing =
         input.is_empty() || input.peek(Token![,]) || input.peek(Token![=]) || input.peek(Token![>]);
-    let begin = input.fork();
-    let value = input.parse::<Expr>();
-    let value = value.and_then(|value| all_taken(&begin, input).map(|()| value));
+    let value = input.parse::<Value>();
     value.map_err(|error| {
         skip_value(input);
         // A value that breaks off is reported at the attribute as a whole, which says nothing about where.
@@ -329,16 +328,6 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Expr> {
             error
         }
     })
-}
-
-/// Whether all that lies between `begin` and `end` was taken as an expression, also within its groups: what was left there is told at
-/// the end of all parsing only, and not with other mistakes.
-fn all_taken(begin: ParseStream<'_>, end: ParseStream<'_>) -> syn::Result<()> {
-    let mut tokens = TokenStream::new();
-    while !begin.is_empty() && begin.cursor() != end.cursor() {
-        tokens.extend([begin.parse::<TokenTree>()?]);
-    }
-    syn::parse2::<Expr>(tokens).map(drop)
 }
 
 /// Reads the word of an option, unless it is part of a value such as `config.limit` or `Duration::MAX`.

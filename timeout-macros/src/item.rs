@@ -7,6 +7,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, LitStr, Signature, Token, Visibility};
 
 use crate::errors::Errors;
+use crate::groups;
 use crate::token;
 
 /// A function with a body.
@@ -49,7 +50,8 @@ fn item(input: ParseStream<'_>, typed: &TokenStream) -> syn::Result<Item> {
     if !is_function(input) {
         return Err(input.error("`#[timeout]` takes a function"));
     }
-    let sig = input.parse()?;
+    let mut sig = input.parse()?;
+    groups::open_signature(&mut sig);
     if input.peek(Token![;]) {
         return Err(input
             .error("a method without a body cannot be timed out; annotate its implementations"));
@@ -107,7 +109,7 @@ impl Body {
         let block = if attrs.is_empty() {
             group.clone()
         } else {
-            with_tokens(group, rest)
+            with_tokens(group, groups::opened(rest))
         };
         Self {
             attrs,

@@ -8,6 +8,7 @@ mod bindings;
 mod duration;
 mod errors;
 mod expand;
+mod groups;
 mod item;
 mod mentions;
 mod options;

@@ -2,16 +2,38 @@
 
 use std::time::Duration;
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{
-    Expr, ExprClosure, ExprLit, ExprReference, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp,
-};
+use syn::{Expr, ExprClosure, ExprLit, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp};
 
 use crate::args::Key;
 use crate::duration;
+use crate::groups;
 use crate::suggest::{self, hint};
+
+/// What stands behind the `=` of an option: an expression, and the same as typed. What goes into the expansion are the tokens:
+/// a parsed expression has lost which of its groups are the compiler's own.
+pub(crate) struct Value {
+    pub(crate) expr: Expr,
+    pub(crate) typed: TokenStream,
+}
+
+impl Parse for Value {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let begin = input.fork();
+        let expr = input.parse()?;
+        let mut typed = TokenStream::new();
+        while !begin.is_empty() && begin.cursor() != input.cursor() {
+            typed.extend([begin.parse::<TokenTree>()?]);
+        }
+        // What `parse` leaves of a group inside is an error only at the end of all parsing, and not beside other mistakes.
+        syn::parse2::<Expr>(typed.clone())?;
+        Ok(Self { expr, typed })
+    }
+}
 
 /// How long, as a duration in text or an expression.
 #[derive(Clone)]
@@ -42,7 +64,6 @@ enum Kind<'a> {
     Other,
 }
 
-/// Literals that arrive inside invisible groups, through a `macro_rules!`, are literals all the same.
 fn kind(expr: &Expr) -> Kind<'_> {
     match visible(expr) {
         Expr::Lit(ExprLit { lit, .. }) => Kind::Literal(lit),
@@ -58,28 +79,29 @@ fn kind(expr: &Expr) -> Kind<'_> {
     }
 }
 
+/// `expr` out of the parentheses that it, or a fragment of a `macro_rules!`, has around it.
 fn visible(mut expr: &Expr) -> &Expr {
-    while let Expr::Group(group) = expr {
-        expr = &group.expr;
+    while let Expr::Paren(paren) = expr {
+        expr = &paren.expr;
     }
     expr
 }
 
 /// A string literal, or an expression.
-pub(crate) fn text(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
-    match kind(expr) {
-        Kind::Literal(Lit::Str(_)) | Kind::Other => Ok(expr.to_token_stream()),
-        _ => Err(key.refuse(expr)),
+pub(crate) fn text(value: &Value, key: &Key) -> syn::Result<TokenStream> {
+    match kind(&value.expr) {
+        Kind::Literal(Lit::Str(_)) | Kind::Other => Ok(value.typed.clone()),
+        _ => Err(key.refuse(&value.typed)),
     }
 }
 
 /// An integer literal above zero, or an expression.
-pub(crate) fn count(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
-    match kind(expr) {
-        Kind::Literal(Lit::Int(literal)) => in_range(literal, key).map(|()| expr.to_token_stream()),
-        Kind::Negative(Lit::Int(_)) => Err(key.refuse_with(expr, "must be at least 1")),
-        Kind::Other => Ok(expr.to_token_stream()),
-        _ => Err(key.refuse(expr)),
+pub(crate) fn count(value: &Value, key: &Key) -> syn::Result<TokenStream> {
+    match kind(&value.expr) {
+        Kind::Literal(Lit::Int(literal)) => in_range(literal, key).map(|()| value.typed.clone()),
+        Kind::Negative(Lit::Int(_)) => Err(key.refuse_with(&value.typed, "must be at least 1")),
+        Kind::Other => Ok(value.typed.clone()),
+        _ => Err(key.refuse(&value.typed)),
     }
 }
 
@@ -100,28 +122,28 @@ fn in_range(literal: &LitInt, key: &Key) -> syn::Result<()> {
 }
 
 /// A string literal that holds a duration longer than zero, or an expression.
-pub(crate) fn time(expr: &Expr, key: &Key) -> syn::Result<Time> {
-    match kind(expr) {
+pub(crate) fn time(value: &Value, key: &Key) -> syn::Result<Time> {
+    match kind(&value.expr) {
         Kind::Literal(Lit::Str(literal)) => match duration::parse(&literal.value()) {
             Ok(Duration::ZERO) => Err(key.refuse_with(literal, "must be longer than zero")),
             Ok(duration) => Ok(Time::Text(duration, literal.span())),
             Err(problem) => Err(syn::Error::new_spanned(literal, problem)),
         },
-        Kind::Other => Ok(Time::Expr(expr.to_token_stream())),
-        _ => Err(key.refuse(expr)),
+        Kind::Other => Ok(Time::Expr(value.typed.clone())),
+        _ => Err(key.refuse(&value.typed)),
     }
 }
 
-pub(crate) fn flag(expr: &Expr, key: &Key) -> syn::Result<bool> {
-    match kind(expr) {
+pub(crate) fn flag(value: &Value, key: &Key) -> syn::Result<bool> {
+    match kind(&value.expr) {
         Kind::Literal(Lit::Bool(literal)) => Ok(literal.value),
-        _ => Err(key.refuse(expr)),
+        _ => Err(key.refuse(&value.typed)),
     }
 }
 
-pub(crate) fn run(expr: &Expr, key: &Key) -> syn::Result<Place> {
-    let Kind::Literal(Lit::Str(literal)) = kind(expr) else {
-        return Err(key.refuse(expr));
+pub(crate) fn run(value: &Value, key: &Key) -> syn::Result<Place> {
+    let Kind::Literal(Lit::Str(literal)) = kind(&value.expr) else {
+        return Err(key.refuse(&value.typed));
     };
     let typed = literal.value();
     PLACES
@@ -140,8 +162,8 @@ fn unknown_run(literal: &LitStr, typed: &str) -> syn::Error {
     )
 }
 
-pub(crate) fn identifier(expr: &Expr, key: &Key) -> syn::Result<Ident> {
-    match visible(expr) {
+pub(crate) fn identifier(value: &Value, key: &Key) -> syn::Result<Ident> {
+    match visible(&value.expr) {
         Expr::Path(path) if path.attrs.is_empty() && path.qself.is_none() => match path
             .path
             .get_ident()
@@ -152,60 +174,68 @@ pub(crate) fn identifier(expr: &Expr, key: &Key) -> syn::Result<Ident> {
             {
                 Ok(ident.clone())
             }
-            _ => Err(key.refuse(expr)),
+            _ => Err(key.refuse(&value.typed)),
         },
-        _ => Err(key.refuse(expr)),
+        _ => Err(key.refuse(&value.typed)),
     }
 }
 
 /// References to an expression that is not a literal, or to each of several between brackets, which may differ in their types.
-pub(crate) fn references(expr: &Expr, key: &Key) -> syn::Result<Vec<TokenStream>> {
-    let reference = |expr: &Expr| {
-        expression(expr, key)?;
-        let here = Span::mixed_site().located_at(expr.span());
-        Ok(ExprReference {
-            attrs: Vec::new(),
-            and_token: Token![&](here),
-            mutability: None,
-            expr: Box::new(expr.clone()),
-        }
-        .into_token_stream())
+pub(crate) fn references(value: &Value, key: &Key) -> syn::Result<Vec<TokenStream>> {
+    let reference = |value: &Value| {
+        expression(value, key)?;
+        let here = Span::mixed_site().located_at(value.typed.span());
+        let operand = groups::operand(&value.typed);
+        Ok(quote_spanned!(here=> &#operand))
     };
-    match visible(expr) {
-        Expr::Array(array) => array.elems.iter().map(reference).collect(),
-        expr => Ok(vec![reference(expr)?]),
+    match visible(&value.expr) {
+        Expr::Array(_) => {
+            let elements = Punctuated::<Value, Token![,]>::parse_terminated;
+            let elements = elements.parse2(groups::opened(inside(&value.typed)))?;
+            elements.iter().map(reference).collect()
+        }
+        _ => Ok(vec![reference(value)?]),
+    }
+}
+
+/// What is between the brackets in `tokens`, and between the parentheses around those.
+fn inside(tokens: &TokenStream) -> TokenStream {
+    match tokens.clone().into_iter().next() {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Bracket => group.stream(),
+        Some(TokenTree::Group(group)) => inside(&group.stream()),
+        _ => TokenStream::new(),
     }
 }
 
 /// Any expression that is not a literal.
-pub(crate) fn expression(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
-    match kind(expr) {
-        Kind::Other => Ok(expr.to_token_stream()),
-        _ => Err(key.refuse(expr)),
+pub(crate) fn expression(value: &Value, key: &Key) -> syn::Result<TokenStream> {
+    match kind(&value.expr) {
+        Kind::Other => Ok(value.typed.clone()),
+        _ => Err(key.refuse(&value.typed)),
     }
 }
 
 /// An expression that is not a literal; a duration in text is meant for another option.
-pub(crate) fn moment(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
-    expression(expr, key).map_err(|error| match kind(expr) {
+pub(crate) fn moment(value: &Value, key: &Key) -> syn::Result<TokenStream> {
+    expression(value, key).map_err(|error| match kind(&value.expr) {
         Kind::Literal(Lit::Str(_)) => {
-            let hint = hint(as_limit(expr));
-            syn::Error::new_spanned(expr, format_args!("{}{hint}", key.expects()))
+            let hint = hint(as_limit(&value.expr));
+            syn::Error::new_spanned(&value.typed, format_args!("{}{hint}", key.expects()))
         }
         _ => error,
     })
 }
 
 /// A closure of one argument, or any other expression that is not a literal.
-pub(crate) fn function(expr: &Expr, key: &Key) -> syn::Result<TokenStream> {
-    match visible(expr) {
+pub(crate) fn function(value: &Value, key: &Key) -> syn::Result<TokenStream> {
+    match visible(&value.expr) {
         Expr::Closure(ExprClosure {
             inputs_begin,
             inputs,
             inputs_end,
             ..
         }) if inputs.len() != 1 => Err(key.refuse(&quote!(#inputs_begin #inputs #inputs_end))),
-        _ => expression(expr, key),
+        _ => expression(value, key),
     }
 }
 
@@ -228,8 +258,8 @@ fn as_duration(text: &str) -> Option<String> {
 }
 
 /// A path without arguments, or a string that holds one.
-pub(crate) fn path(expr: &Expr, key: &Key) -> syn::Result<Path> {
-    match visible(expr) {
+pub(crate) fn path(value: &Value, key: &Key) -> syn::Result<Path> {
+    match visible(&value.expr) {
         Expr::Path(path)
             if path.attrs.is_empty() && path.qself.is_none() && is_plain(&path.path) =>
         {
@@ -242,8 +272,8 @@ pub(crate) fn path(expr: &Expr, key: &Key) -> syn::Result<Path> {
             .parse_with(Path::parse_mod_style)
             .ok()
             .filter(is_plain)
-            .ok_or_else(|| key.refuse(expr)),
-        _ => Err(key.refuse(expr)),
+            .ok_or_else(|| key.refuse(&value.typed)),
+        _ => Err(key.refuse(&value.typed)),
     }
 }
 

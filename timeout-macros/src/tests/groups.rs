@@ -159,3 +159,96 @@ fn a_group_holds_one_value() {
         assert_eq!(found.len(), mistakes, "{args}: {found:?}");
     }
 }
+
+/// The expansion of `args` without blanks, and every invisible group left in it.
+fn expanded(args: &TokenStream) -> (String, Vec<String>) {
+    let item = quote!(
+        fn f() -> Option<u8> {
+            None
+        }
+    );
+    let expansion = crate::expand(args.clone(), item);
+    assert_eq!(errors(expansion.clone()), [""; 0], "{args}");
+    let kept = groups(expansion.clone());
+    let packed = |tokens: TokenStream| tokens.to_string().replace(' ', "");
+    (packed(expansion), kept.into_iter().map(packed).collect())
+}
+
+// Each of these was printed without its group: `a + b * 2`.
+#[test]
+fn a_fragment_stays_one_operand() {
+    let (sum, call, minus, block) = (
+        hidden(quote!(a + b)),
+        hidden(quote!(now())),
+        hidden(quote!(-1)),
+        hidden(quote!({ a })),
+    );
+    let twice = hidden(hidden(quote!(a + b)).into());
+    let (ty, field, range) = (
+        hidden(quote!(Vec<u8>)),
+        hidden(quote!(a.make)),
+        hidden(quote!(0..1)),
+    );
+    for (args, expected) in [
+        (quote!(ms = #sum * 2), "(a+b)*2"),
+        (quote!(secs = 2 * #sum), "2*(a+b)"),
+        (quote!(limit = #twice * 2), "(a+b)*2"),
+        (quote!(limit = #sum.max(x)), "(a+b).max(x)"),
+        (quote!(ms = 5, grace = #call * 2), "now()*2"),
+        (quote!(ms = #minus.pow(2)), "(-1).pow(2)"),
+        (quote!(ms = #block * 2), "{a}*2"),
+        (quote!(deadline = #sum), ".deadline((a+b))"),
+        (quote!(ms = 5, max_abandoned = !#sum), "!(a+b)"),
+        (quote!(ms = 5, upstream = #sum), "&(a+b)"),
+        (quote!(ms = 5, upstream = [#sum, c, #call]), "&(a+b)"),
+        (quote!(ms = 5, upstream = a + b), "&(a+b)"),
+        (quote!(ms = 5, fallback = |_| #sum * 2), "|_|(a+b)*2"),
+        (quote!(ms = 5, on_late = #field), "a.make"),
+        (quote!(ms = #field()), "(a.make)()"),
+        (quote!(ms = #range.sum()), "(0..1).sum()"),
+        (quote!(ms = #ty::new().len()), "Vec::<u8>::new()"),
+    ] {
+        let (expansion, kept) = expanded(&args);
+        assert!(expansion.contains(expected), "{args}: {expansion}");
+        assert_eq!(kept, [""; 0], "{args}");
+    }
+}
+
+// A group inside a call or a macro is the compiler's own, unless it is taken out and put back.
+#[test]
+fn a_fragment_inside_other_brackets_keeps_its_group() {
+    let sum = hidden(quote!(a + b));
+    for args in [
+        quote!(ms = f(#sum * 2)),
+        quote!(limit = limits[#sum * 2]),
+        quote!(ms = 5, grace = grace!(#sum * 2)),
+        quote!(ms = 5, fallback = |_| { #sum * 2 }),
+    ] {
+        assert_eq!(expanded(&args).1, ["a+b"], "{args}");
+    }
+}
+
+// The length of an array in a signature was torn apart like any other operand, and so was a body with attributes of its own.
+#[test]
+fn a_fragment_in_a_signature_or_beside_inner_attributes_stays_one_operand() {
+    let (sum, bounds) = (hidden(quote!(a + b)), hidden(quote!(dyn Debug + Send)));
+    let expansion = crate::expand(
+        quote!(ms = 5, run = "inline"),
+        quote!(
+            fn f(rows: [u8; #sum * 2], shown: &#bounds) -> Option<[u8; 2 * #sum]> {
+                #![allow(unused)]
+                #sum * 3
+            }
+        ),
+    );
+    assert_eq!(errors(expansion.clone()), [""; 0]);
+    let text = expansion.to_string().replace(' ', "");
+    for expected in [
+        "rows:[u8;(a+b)*2]",
+        "shown:&(dynDebug+Send)",
+        "[u8;2*(a+b)]",
+        "{(a+b)*3}",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
