@@ -9,6 +9,7 @@
 pub(crate) mod ask;
 pub(crate) mod carried;
 pub(crate) mod inline;
+mod large;
 pub(crate) mod made;
 mod open;
 pub(crate) mod polled;

@@ -14,6 +14,7 @@ use crate::tick::Tick;
 use crate::workers::{self, Place};
 use crate::{forked, parking, unwind};
 
+use super::large::is_large;
 use super::record::Apart;
 use super::rim::Finish;
 use super::sides::{Look, Wait};
@@ -201,6 +202,12 @@ impl<R, L, M> fmt::Debug for RemoteCall<R, L, M> {
 }
 
 impl Waiting {
+    fn poll_for<T: 'static>(&mut self, context: &mut Context<'_>) -> Poll<Result<T, TimeoutError>> {
+        let mut answer = None::<T>;
+        let polled = self.poll(context, &mut answer);
+        polled.map(|ending| handed_over(ending, answer))
+    }
+
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -244,12 +251,17 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for RemoteCall<R, L, M> {
             },
             Stage::Done => panic!("a finished call was polled again"),
         };
-        let mut answer = None::<R>;
-        let Poll::Ready(ending) = waiting.poll(context, &mut answer) else {
+        let polled = if const { is_large::<R>() } {
+            let polled = waiting.poll_for::<Box<R>>(context);
+            polled.map_ok(|result| *result)
+        } else {
+            waiting.poll_for::<R>(context)
+        };
+        let Poll::Ready(ending) = polled else {
             *stage = Stage::Waiting(waiting);
             return Poll::Pending;
         };
-        finish(handed_over(ending, answer))
+        finish(ending)
     }
 }
 

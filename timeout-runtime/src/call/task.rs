@@ -14,12 +14,14 @@ use tokio::runtime::Handle;
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::frame::{self, Frame};
+use crate::returns::Ending;
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
 use super::carried::Along;
-use super::open::open;
+use super::large::is_large;
+use super::open::{Opening, open};
 use super::record::{Apart, Elsewhere, Stage, Typed};
 use super::remote::{Launch, Launched, RemoteCall};
 use super::report::{Classify, Found};
@@ -54,19 +56,39 @@ where
         let Ok(runtime) = Handle::try_current() else {
             return Err(opening.terms.not_started(Cause::NoRuntime, None));
         };
-        let value = Typed {
-            stage: Mutex::new(Stage::<Elsewhere, R>::Empty),
-            classify,
-        };
-        let call = Apart::open(opening, Caller::Polled, value);
-        runtime.spawn(OnTask {
-            side: Some(Side::of(call.clone())),
-            start: Some(op),
-            param: PhantomData,
-            future: None,
-        });
-        Ok(Launched::new(call, None))
+        Ok(if const { is_large::<R>() } {
+            // A large result is stored as `Box<R>`.
+            let op = move |param| {
+                let op = op(param);
+                async move { Box::new(op.await) }
+            };
+            spawn(&runtime, opening, move |result| classify(result), op)
+        } else {
+            spawn(&runtime, opening, classify, op)
+        })
     }
+}
+
+fn spawn<R, A, F, Fut, K>(runtime: &Handle, opening: Opening, classify: K, op: F) -> Launched
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut + Send + 'static,
+    Fut: Future<Output = R> + Send + 'static,
+    R: Send + 'static,
+    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+{
+    let value = Typed {
+        stage: Mutex::new(Stage::<Elsewhere, R>::Empty),
+        classify,
+    };
+    let call = Apart::open(opening, Caller::Polled, value);
+    runtime.spawn(OnTask {
+        side: Some(Side::of(call.clone())),
+        start: Some(op),
+        param: PhantomData,
+        future: None,
+    });
+    Launched::new(call, None)
 }
 
 /// Spawns the future of `op` on the runtime around the call.

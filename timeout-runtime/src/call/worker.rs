@@ -8,21 +8,81 @@ use std::sync::Mutex;
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::returns::Ending;
-use crate::token::CancelToken;
 use crate::workers::{self, Job};
 use crate::{forked, parking};
 
 use super::TokenParam;
 use super::ask::Ask;
 use super::carried::Carried;
-use super::open::open;
+use super::large::is_large;
+use super::open::{Opening, open};
 use super::record::{Apart, ByCall, Stage, Typed};
 use super::remote::{Launch, Launched, RemoteCall, handed_over};
 use super::report::Classify;
 use super::sides::Caller;
 
-/// Hands the operation to a worker.
-fn hand_in(call: Apart) -> Result<Launched, TimeoutError> {
+/// Hands an operation to a worker. A large result is stored as `Box<R>`.
+fn start<R, A, F, K>(
+    opening: Opening,
+    caller: Caller,
+    classify: K,
+    op: F,
+) -> Result<Launched, TimeoutError>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> R + Send + 'static,
+    R: Send + 'static,
+    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+{
+    if const { is_large::<F>() } {
+        // Called in its box, the operation is not moved again.
+        let op: Box<dyn FnOnce(A) -> R + Send> = Box::new(op);
+        start_small(opening, caller, classify, op)
+    } else {
+        start_small(opening, caller, classify, op)
+    }
+}
+
+fn start_small<R, A, F, K>(
+    opening: Opening,
+    caller: Caller,
+    classify: K,
+    op: F,
+) -> Result<Launched, TimeoutError>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> R + Send + 'static,
+    R: Send + 'static,
+    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+{
+    if const { is_large::<R>() } {
+        let op = move |param| Box::new(op(param));
+        hand_in(opening, caller, move |result| classify(result), op)
+    } else {
+        hand_in(opening, caller, classify, op)
+    }
+}
+
+fn hand_in<R, A, F, K>(
+    opening: Opening,
+    caller: Caller,
+    classify: K,
+    op: F,
+) -> Result<Launched, TimeoutError>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> R + Send + 'static,
+    R: Send + 'static,
+    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+{
+    let op = Typed {
+        stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(A)>))),
+        classify,
+    };
+    submit(Apart::open(opening, caller, op))
+}
+
+fn submit(call: Apart) -> Result<Launched, TimeoutError> {
     let Ok(place) = workers::submit(Job::Call(call.clone(), Carried::capture())) else {
         call.leave();
         return Err(call.sides().terms.not_started(Cause::NoWorker, None));
@@ -39,12 +99,17 @@ where
     K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
 {
     let opening = open(ask, Clock::Real)?;
-    let op = Typed {
-        stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(A)>))),
-        classify,
-    };
-    let mut answer = None::<R>;
-    let ending = hand_in(Apart::open(opening, Caller::Parked, op))?.park(&mut answer);
+    let launched = start(opening, Caller::Parked, classify, op)?;
+    if const { is_large::<R>() } {
+        park::<Box<R>>(launched).map(|result| *result)
+    } else {
+        park(launched)
+    }
+}
+
+fn park<T: 'static>(launched: Launched) -> Result<T, TimeoutError> {
+    let mut answer = None::<T>;
+    let ending = launched.park(&mut answer);
     handed_over(ending, answer)
 }
 
@@ -78,12 +143,13 @@ where
         if forked::is_child() {
             return Err(opening.terms.not_started(Cause::NoWorker, None));
         }
-        let op = move |token| parking::block_on(op(A::of(|| token)));
-        let op = Typed {
-            stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(CancelToken)>))),
-            classify,
-        };
-        hand_in(Apart::open(opening, Caller::Polled, op))
+        if const { is_large::<Fut>() } {
+            let op = move |param| parking::block_on(Box::pin(op(param)));
+            start(opening, Caller::Polled, classify, op)
+        } else {
+            let op = move |param| parking::block_on(op(param));
+            start(opening, Caller::Polled, classify, op)
+        }
     }
 }
 
