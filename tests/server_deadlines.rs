@@ -214,6 +214,59 @@ fn what_has_expired_does_not_reach_the_service() {
     assert_eq!(own.body(), "sorry: the deadline of the request has passed");
 }
 
+/// With the HTTP status 200 and no status of gRPC, a client takes such an answer for an empty stream.
+#[test]
+fn a_grpc_request_is_refused_with_a_status_of_grpc() {
+    let silent = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
+        Response::builder()
+            .header("grpc-status", "0")
+            .body(refusal.to_string())
+            .expect("an answer")
+    });
+    let own = ServerLayer::new(DeadlineHeader::envoy(), |_| {
+        Response::builder()
+            .header("grpc-status", "8")
+            .body(String::new())
+            .expect("an answer")
+    });
+    let asked = |kind: &str, left: &str| {
+        let request = Request::post("/").header("content-type", kind);
+        let request = request.header("x-envoy-expected-rq-timeout-ms", left);
+        request.body(()).expect("a request")
+    };
+    for kind in [
+        "application/grpc",
+        "application/grpc-web+proto",
+        "Application/gRPC+proto",
+    ] {
+        for (left, status) in [("0", "4"), ("soon", "13")] {
+            let served = serve(&silent, out_of_reach(), asked(kind, left));
+            assert_eq!(served.headers()["grpc-status"], status, "{kind}");
+            assert_eq!(served.headers()["grpc-message"], served.body().as_str());
+            let served = serve(&http(), out_of_reach(), asked(kind, left));
+            assert_eq!(served.headers()["grpc-status"], status, "{kind}");
+            assert!(!served.status().is_success());
+            let served = serve(&own, out_of_reach(), asked(kind, left));
+            assert_eq!(served.headers()["grpc-status"], "8", "{kind}");
+        }
+        let late = service_fn(|_| future::pending::<Served>());
+        let served = serve(&silent, late, asked(kind, &SHORT.to_string()));
+        assert_eq!(served.headers()["grpc-status"], "4", "{kind}");
+    }
+    let served = serve(&http(), out_of_reach(), asked("text/plain", "0"));
+    assert_eq!(served.headers().get("grpc-status"), None);
+}
+
+/// A percent sign in the name of a header began an escape of the message.
+#[test]
+fn a_message_of_grpc_has_its_percent_signs_escaped() {
+    let header = DeadlineHeader::millis(http::HeaderName::from_static("x-%41"));
+    let layer = ServerLayer::new(header, timeout_runtime::integrations::tower::grpc_status);
+    let served = serve(&layer, out_of_reach(), request("x-%41", "soon"));
+    let message = "`x-%2541` takes digits only, in gRPC one to eight";
+    assert_eq!(served.headers()["grpc-message"], message);
+}
+
 #[test]
 fn a_malformed_header_is_refused() {
     let asked = request("x-envoy-expected-rq-timeout-ms", "-5");

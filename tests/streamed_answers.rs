@@ -199,12 +199,12 @@ fn a_stream_ends_with_an_error_when_time_is_up() {
     });
 }
 
-/// What follows the first frame of an endless answer of this kind in the layer of gRPC, when time is up.
-fn follows(kind: &str) -> Result<Frame<Bytes>, BoxError> {
+/// What follows the first frame of an endless answer of this kind inside `layer` when time is up.
+fn follows(layer: ServerLayer<Answer>, kind: &str) -> Result<Frame<Bytes>, BoxError> {
     paused().block_on(async {
         let answer = Response::builder().header("content-type", kind);
         let answer = answer.body(stream([frame("first")], After::Nothing));
-        let layer = ServerLayer::grpc().at_most(FAR);
+        let layer = layer.at_most(FAR);
         let answer = answer.expect("an answer");
         let (mut body, _) = answer_to(Request::new(()), layer, answer).await;
         assert_data(next(&mut body).await, "first");
@@ -214,24 +214,131 @@ fn follows(kind: &str) -> Result<Frame<Bytes>, BoxError> {
     })
 }
 
+const PASSED: &str = "the deadline of the request has passed";
+const KINDS: [&str; 5] = [
+    "application/grpc",
+    "application/grpc+proto",
+    "application/grpc; charset=utf-8",
+    "Application/gRPC",
+    "application/GRPC+json",
+];
+
+#[track_caller]
+fn assert_trailers(last: Result<Frame<Bytes>, BoxError>, status: &str, message: &str) {
+    let trailers = last.expect("no error").into_trailers().expect("trailers");
+    assert_eq!(trailers.get_all("grpc-status").iter().count(), 1);
+    assert_eq!(trailers["grpc-status"], status);
+    assert_eq!(trailers["grpc-message"], message);
+    assert_eq!(trailers.len(), 2);
+}
+
 #[test]
 fn a_stream_of_grpc_ends_with_its_status_when_time_is_up() {
-    for kind in ["application/grpc", "application/grpc+proto"] {
-        let trailers = follows(kind).expect("no error").into_trailers();
-        let trailers = trailers.expect("trailers");
-        assert_eq!(trailers["grpc-status"], "4");
-        let message = "the deadline of the request has passed";
-        assert_eq!(trailers["grpc-message"], message);
-        assert_eq!(trailers.len(), 2);
+    for kind in KINDS {
+        assert_trailers(follows(ServerLayer::grpc(), kind), "4", PASSED);
     }
 }
 
-/// Trailers that nobody reads would make the part look whole.
+/// The trailers were empty, so the part looked like the whole.
 #[test]
-fn a_stream_of_another_kind_in_the_layer_of_grpc_breaks_off() {
-    for kind in ["text/csv", "application/grpc-web+proto"] {
-        let error = follows(kind).expect_err("time is up");
-        assert_eq!(error.downcast_ref(), Some(&Refusal::Expired), "{kind}");
+fn a_stream_of_grpc_ends_with_a_status_also_where_the_refusal_has_none() {
+    for kind in KINDS {
+        assert_trailers(follows(http(), kind), "4", PASSED);
+        let silent: Answer = |_| Response::new(Stream::default());
+        let layer = ServerLayer::new(DeadlineHeader::envoy(), silent);
+        assert_trailers(follows(layer, kind), "4", PASSED);
+    }
+}
+
+/// A refusal with these headers.
+macro_rules! refusal {
+    ($($name:literal: $value:literal),*) => {{
+        let answer: Answer = |_| {
+            let answer = Response::builder()$(.header($name, $value))*;
+            answer.body(Stream::default()).expect("an answer")
+        };
+        ServerLayer::new(DeadlineHeader::envoy(), answer)
+    }};
+}
+
+/// `grpc-status: 0` says that the part is the whole, and clients differ in what they make of others.
+#[test]
+fn a_stream_of_grpc_never_ends_with_a_status_that_is_no_error() {
+    let layers = [
+        refusal!("grpc-status": ""),
+        refusal!("grpc-status": "0"),
+        refusal!("grpc-status": "00"),
+        refusal!("grpc-status": " 0"),
+        refusal!("grpc-status": "+4"),
+        refusal!("grpc-status": "17"),
+        refusal!("grpc-status": "-1"),
+        refusal!("grpc-status": "deadline"),
+        refusal!("grpc-status": "\u{664}"),
+        refusal!("grpc-status": "0", "grpc-status": "4"),
+        refusal!("grpc-status": "4", "grpc-status": "0"),
+    ];
+    for layer in layers {
+        assert_trailers(follows(layer, "application/grpc"), "4", PASSED);
+    }
+}
+
+#[test]
+fn a_stream_of_grpc_ends_with_the_status_of_the_refusal_where_it_has_one() {
+    let layer = refusal!("grpc-status": "8", "grpc-message": "too slow", "x-other": "1");
+    assert_trailers(follows(layer, "application/grpc"), "8", "too slow");
+    let layer = refusal!("grpc-message": "too slow");
+    assert_trailers(follows(layer, "application/grpc"), "4", "too slow");
+    let layer = refusal!("grpc-status": "16");
+    let trailers = follows(layer, "application/grpc").expect("no error");
+    let trailers = trailers.into_trailers().expect("trailers");
+    assert_eq!(trailers.len(), 1);
+    assert_eq!(trailers["grpc-status"], "16");
+}
+
+/// The refusal is an answer of its own, and its head is read only.
+#[test]
+fn a_stream_of_grpc_ends_with_a_status_also_where_the_refusal_has_it_in_its_trailers() {
+    let answer: Answer = |_| {
+        let status = HeaderMap::from_iter([("grpc-status".parse().unwrap(), "0".parse().unwrap())]);
+        Response::new(stream([Frame::trailers(status)], After::Nothing))
+    };
+    let layer = ServerLayer::new(DeadlineHeader::envoy(), answer);
+    assert_trailers(follows(layer, "application/grpc"), "4", PASSED);
+}
+
+/// Its head promised five bytes, and all of them are out.
+#[test]
+fn a_whole_length_is_no_status() {
+    paused().block_on(async {
+        let answer = Response::builder()
+            .header("content-type", "application/grpc")
+            .header("content-length", "5")
+            .body(stream([frame("first")], After::Nothing));
+        let answer = answer.expect("an answer");
+        let (mut body, _) = answer_to(Request::new(()), http().at_most(FAR), answer).await;
+        assert_data(next(&mut body).await, "first");
+        let last = next(&mut body).await.expect("a frame");
+        assert_trailers(last, "4", PASSED);
+    });
+}
+
+/// Trailers that no client reads would make the part look whole.
+#[test]
+fn a_stream_of_another_kind_breaks_off_in_every_layer() {
+    for kind in [
+        "text/csv",
+        "application/grpc-web",
+        "application/grpc-web+proto",
+        "application/grpc-web-text",
+        "Application/GRPC-Web+proto",
+        "application/grpcish",
+        "application/grp",
+        "",
+    ] {
+        for layer in [http(), ServerLayer::grpc(), refusal!("grpc-status": "8")] {
+            let error = follows(layer, kind).expect_err("time is up");
+            assert_eq!(error.downcast_ref(), Some(&Refusal::Expired), "{kind}");
+        }
     }
 }
 
@@ -530,35 +637,44 @@ fn over_http_a_client_that_hangs_up_in_a_stream_stops_the_work() {
 }
 
 /// Tonic's own client, which waits for ever, of a server whose streams have two numbers and then nothing.
+/// With the layer for plain HTTP, the stream ended without an error.
 #[test]
-fn over_grpc_a_stream_ends_with_deadline_exceeded() {
+fn over_grpc_a_stream_ends_with_deadline_exceeded_in_every_layer() {
+    type Layer = ServerLayer<fn(Refusal) -> Response<tonic::body::Body>>;
+    let layers: [Layer; 3] = [
+        ServerLayer::grpc(),
+        ServerLayer::http(DeadlineHeader::envoy()),
+        ServerLayer::new(DeadlineHeader::envoy(), |_| Response::default()),
+    ];
     let runtime = runtime();
     let _inside = runtime.enter();
-    let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
-    let address = incoming.local_addr().expect("it has an address");
-    let service = service_fn(async |request: Request<tonic::body::Body>| {
-        let handler = service_fn(async |_: tonic::Request<u64>| {
-            let numbers = futures::stream::iter([Ok::<_, Status>(1), Ok(2)]);
-            let endless = numbers.chain(futures::stream::pending());
-            Ok::<_, Status>(tonic::Response::new(endless.boxed()))
+    for layer in layers {
+        let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        let address = incoming.local_addr().expect("it has an address");
+        let service = service_fn(async |request: Request<tonic::body::Body>| {
+            let handler = service_fn(async |_: tonic::Request<u64>| {
+                let numbers = futures::stream::iter([Ok::<_, Status>(1), Ok(2)]);
+                let endless = numbers.chain(futures::stream::pending());
+                Ok::<_, Status>(tonic::Response::new(endless.boxed()))
+            });
+            let mut server = tonic::server::Grpc::new(Numbers);
+            Ok::<_, Infallible>(server.server_streaming(handler, request).await)
         });
-        let mut server = tonic::server::Grpc::new(Numbers);
-        Ok::<_, Infallible>(server.server_streaming(handler, request).await)
-    });
-    let layer = ServerLayer::grpc().at_most(Duration::from_millis(SHORT));
-    let server = Server::builder().layer(layer);
-    runtime.spawn(server.serve_with_incoming(service, incoming));
+        let layer = layer.at_most(Duration::from_millis(SHORT));
+        let server = Server::builder().layer(layer);
+        runtime.spawn(server.serve_with_incoming(service, incoming));
 
-    runtime.block_on(async {
-        let mut client = tonic::client::Grpc::new(channel_to(address));
-        client.ready().await.expect("it is ready");
-        let path = PathAndQuery::from_static(PATH);
-        let answer = client.server_streaming(tonic::Request::new(0), path, Numbers);
-        let mut numbers = answer.await.expect("a stream").into_inner();
-        assert_eq!(numbers.message().await.expect("a number"), Some(1));
-        assert_eq!(numbers.message().await.expect("a number"), Some(2));
-        let status = numbers.message().await.expect_err("time is up");
-        assert_eq!(status.code(), Code::DeadlineExceeded);
-        assert_eq!(status.message(), "the deadline of the request has passed");
-    });
+        runtime.block_on(async {
+            let mut client = tonic::client::Grpc::new(channel_to(address));
+            client.ready().await.expect("it is ready");
+            let path = PathAndQuery::from_static(PATH);
+            let answer = client.server_streaming(tonic::Request::new(0), path, Numbers);
+            let mut numbers = answer.await.expect("a stream").into_inner();
+            assert_eq!(numbers.message().await.expect("a number"), Some(1));
+            assert_eq!(numbers.message().await.expect("a number"), Some(2));
+            let status = numbers.message().await.expect_err("time is up");
+            assert_eq!(status.code(), Code::DeadlineExceeded);
+            assert_eq!(status.message(), PASSED);
+        });
+    }
 }

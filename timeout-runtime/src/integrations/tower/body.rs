@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Buf;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::CONTENT_LENGTH;
 use http::response::Parts;
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
@@ -14,6 +14,7 @@ use pin_project_lite::pin_project;
 
 use crate::context::Scope;
 
+use super::grpc;
 use super::server::Refusal;
 use super::work::Work;
 
@@ -23,8 +24,8 @@ pin_project! {
     /// The body of an answer of a [`ServerService`](super::ServerService). It is polled in the context of its request, and dropping it before its end cancels all work on
     /// that.
     ///
-    /// When time is up, the body inside is polled once more and dropped. If the answer is one of gRPC, by its `content-type`, the status of the answer that would have been
-    /// given in the place of the service follows as trailers. Otherwise an error follows, [`Refusal::Expired`], so that the connection breaks off and nobody takes the part for the
+    /// When time is up, the body inside is polled once more and dropped. If the answer is one of gRPC, by its `content-type`, an error status follows as trailers: that of the
+    /// answer that would have been given in the place of the service, or [`grpc_status`](super::grpc_status)'s if that answer has none. Otherwise an error follows, [`Refusal::Expired`], so that the connection breaks off and nobody takes the part for the
     /// whole; over HTTP/1.0, without a `content-length`, that looks like the end all the same.
     ///
     /// All work is told when time is up, but the body ends only when its server polls it: one may not do that while its client reads nothing.
@@ -45,7 +46,7 @@ pin_project! {
 
 impl<B, A> ServerBody<B, A> {
     /// A body that belongs to no work.
-    fn outside(body: B) -> Self {
+    pub(super) fn outside(body: B) -> Self {
         Self {
             work: None,
             body: Some(Scope::outside(body)),
@@ -53,14 +54,6 @@ impl<B, A> ServerBody<B, A> {
             left: None,
             answer: None,
         }
-    }
-
-    /// The answer in the place of the service.
-    pub(super) fn refusal(refusal: Refusal, answer: &A) -> Response<Self>
-    where
-        A: Fn(Refusal) -> Response<B>,
-    {
-        answer(refusal).map(Self::outside)
     }
 }
 
@@ -73,7 +66,7 @@ impl<B: Body, A: Clone> ServerBody<B, A> {
             left: size.or_else(|| told_length(&head.headers)),
             body: Some(body),
             has_begun: false,
-            answer: reads_status(&head.headers).then(|| answer.clone()),
+            answer: grpc::ends_with_status(&head.headers).then(|| answer.clone()),
         };
         if body.is_at_end() {
             Work::end(&mut body.work);
@@ -96,27 +89,6 @@ fn is_at_end<B: Body>(body: &Scope<B>) -> bool {
 
 fn told_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// Whether the client of this answer looks for a status in its trailers.
-fn reads_status(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|kind| {
-        let kind = kind.as_bytes();
-        // That of the web has its trailers in the body.
-        kind.starts_with(b"application/grpc") && !kind.starts_with(b"application/grpc-web")
-    })
-}
-
-/// The status of `answer`, as trailers.
-fn status<B>(answer: Response<B>) -> HeaderMap {
-    let headers = answer.into_parts().0.headers;
-    let mut status = HeaderMap::new();
-    for (name, value) in &headers {
-        if name.as_str().starts_with("grpc-") {
-            status.append(name, value.clone());
-        }
-    }
-    status
 }
 
 impl<B, A> Body for ServerBody<B, A>
@@ -158,7 +130,11 @@ where
             _ => {
                 this.body.set(None);
                 return Poll::Ready(match this.answer {
-                    Some(answer) => Some(Ok(Frame::trailers(status(answer(Refusal::Expired))))),
+                    Some(answer) => {
+                        let head = answer(Refusal::Expired);
+                        let trailers = grpc::trailers(head.headers(), &Refusal::Expired);
+                        Some(Ok(Frame::trailers(trailers)))
+                    }
                     // The client has all that it was told of.
                     None if *this.left == Some(0) => None,
                     None => Some(Err(Refusal::Expired.into())),

@@ -7,11 +7,13 @@
 
 mod body;
 mod client;
+mod grpc;
 mod header;
 mod server;
 mod work;
 
 pub use body::ServerBody;
 pub use client::{ClientError, ClientFuture, ClientLayer, ClientService};
+pub use grpc::grpc_status;
 pub use header::{DeadlineHeader, HeaderError, HeaderMistake};
-pub use server::{Refusal, ServerFuture, ServerLayer, ServerService, grpc_status, http_status};
+pub use server::{Refusal, ServerFuture, ServerLayer, ServerService, http_status};

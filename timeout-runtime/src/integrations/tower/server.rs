@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
@@ -18,6 +17,7 @@ use crate::context::Scope;
 use crate::deadline::Deadline;
 
 use super::body::ServerBody;
+use super::grpc::{self, grpc_status};
 use super::header::{DeadlineHeader, HeaderError};
 use super::work::Work;
 
@@ -37,7 +37,8 @@ use super::work::Work;
 /// - All this covers the whole answer, its body too: see [`ServerBody`]. What goes on in this context after the end of the answer still has the deadline, but is not told
 ///   when the client goes away.
 ///
-/// How it answers in the place of the service is up to a function, as [`grpc_status`] and [`http_status`] are.
+/// How it answers in the place of the service is up to a function, as [`grpc_status`] and [`http_status`] are. A gRPC client gets a
+/// status from each: see [`new`](Self::new).
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -94,35 +95,6 @@ impl fmt::Display for Refusal {
 
 impl Error for Refusal {}
 
-/// Answers as gRPC does, with the status alone: `DEADLINE_EXCEEDED` (4) where time has run out, `INTERNAL` (13) for a malformed header.
-///
-/// ```
-/// use timeout_runtime::integrations::tower::{Refusal, grpc_status};
-///
-/// let answer = grpc_status::<()>(Refusal::Expired);
-/// assert_eq!(answer.headers()["grpc-status"], "4");
-/// ```
-#[must_use]
-#[allow(clippy::needless_pass_by_value)] // As functions of users may want to have it.
-pub fn grpc_status<B: Default>(refusal: Refusal) -> Response<B> {
-    let status = match refusal {
-        Refusal::Expired => "4",
-        Refusal::Malformed(_) => "13",
-    };
-    let mut answer = Response::new(B::default());
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    headers.insert(
-        HeaderName::from_static("grpc-status"),
-        HeaderValue::from_static(status),
-    );
-    // What a refusal says needs no escapes.
-    if let Ok(message) = HeaderValue::try_from(refusal.to_string()) {
-        headers.insert(HeaderName::from_static("grpc-message"), message);
-    }
-    answer
-}
-
 /// Answers with an empty body and the status 504, gateway timeout, where time has run out, and 400, bad request, for a malformed header.
 ///
 /// ```
@@ -157,6 +129,11 @@ impl<B: Default> ServerLayer<fn(Refusal) -> Response<B>> {
 
 impl<A> ServerLayer<A> {
     /// With this header, and answers by this function.
+    ///
+    /// A gRPC client takes an answer without a status, or with `grpc-status: 0`, for a whole one.
+    /// The layer therefore adds the status of [`grpc_status`] to the headers of such an answer:
+    /// if the `content-type` of the request begins with `application/grpc`, and at the end of a
+    /// gRPC stream that the deadline cuts. An error status among the function's headers stays as it is.
     ///
     /// ```
     /// use http::Response;
@@ -256,9 +233,10 @@ where
     fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
         let answer = self.layer.answer.clone();
         let method = request.method().clone();
+        let wants_status = grpc::wants_status(request.headers());
         let deadline = match self.layer.deadline(request.headers()) {
             Ok(deadline) => deadline,
-            Err(refusal) => return ServerFuture::refused(refusal, answer),
+            Err(refusal) => return ServerFuture::refused(refusal, answer, wants_status),
         };
         let (work, context) = Work::new(deadline);
         let future = context.run(|| self.service.call(request));
@@ -266,6 +244,7 @@ where
             work: Some(work),
             future: Some(context.scope(future)),
             method,
+            wants_status,
             has_begun: false,
             refusal: None,
             answer,
@@ -282,6 +261,7 @@ pin_project! {
         #[pin]
         future: Option<Scope<F>>,
         method: Method,
+        wants_status: bool,
         has_begun: bool,
         refusal: Option<Refusal>,
         answer: A,
@@ -289,16 +269,29 @@ pin_project! {
 }
 
 impl<F, A> ServerFuture<F, A> {
-    fn refused(refusal: Refusal, answer: A) -> Self {
+    fn refused(refusal: Refusal, answer: A, wants_status: bool) -> Self {
         Self {
             work: None,
             future: None,
             method: Method::GET,
+            wants_status,
             has_begun: false,
             refusal: Some(refusal),
             answer,
         }
     }
+}
+
+/// The answer in the place of the service.
+fn refused<A, B>(refusal: &Refusal, answer: &A, wants_status: bool) -> Response<ServerBody<B, A>>
+where
+    A: Fn(Refusal) -> Response<B>,
+{
+    let mut answer = answer(refusal.clone());
+    if wants_status {
+        grpc::ensure_status(answer.headers_mut(), refusal);
+    }
+    answer.map(ServerBody::outside)
 }
 
 /// Servers leave the body of other answers alone: the client has all of it with the head.
@@ -326,7 +319,7 @@ where
             let Some(refusal) = this.refusal.take() else {
                 panic!("a finished request was polled again");
             };
-            return Poll::Ready(Ok(ServerBody::refusal(refusal, this.answer)));
+            return Poll::Ready(Ok(refused(&refusal, this.answer, *this.wants_status)));
         };
         let is_over = work.tell_if_over();
         // Nothing starts late.
@@ -357,7 +350,7 @@ where
             late => {
                 // Also an answer that comes too late is dropped in the context.
                 drop(future.hand_over(late));
-                Ok(ServerBody::refusal(Refusal::Expired, this.answer))
+                Ok(refused(&Refusal::Expired, this.answer, *this.wants_status))
             }
         };
         this.future.set(None);
