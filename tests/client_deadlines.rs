@@ -3,11 +3,14 @@
 mod support;
 
 use std::convert::Infallible;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use http::{HeaderMap, Request};
+use http::{HeaderMap, HeaderName, Request, Response};
 use support::{block_on, until_past};
-use timeout_runtime::integrations::tower::{ClientError, ClientLayer, DeadlineHeader};
+use timeout_runtime::integrations::tower::{
+    ClientError, ClientLayer, DeadlineHeader, Refusal, ServerLayer,
+};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -97,12 +100,101 @@ fn a_context_of_the_request_takes_the_place_of_the_current_one() {
     request.extensions_mut().insert(within(FAR / 10));
     let sooner = sent(&within(FAR), request).unwrap();
     assert_about(told(sooner.headers()), FAR / 10);
-    assert!(sooner.extensions().is_empty());
 
     let mut request = with(&[]);
     request.extensions_mut().insert(CallContext::detached());
     let free = sent(&within(FAR), request).unwrap();
     assert!(free.headers().is_empty());
+}
+
+/// A request that carries this context.
+fn carrying(context: CallContext) -> Request<()> {
+    let mut request = with(&[]);
+    request.extensions_mut().insert(context);
+    request
+}
+
+/// The first layer took the context out of the request, so the second one told another deadline or none.
+#[test]
+fn each_of_several_layers_sees_the_context_of_the_request() {
+    let millis = DeadlineHeader::millis(HeaderName::from_static("time-left-ms"));
+    let network = service_fn(async |request: Request<()>| Ok::<_, Infallible>(request));
+    let client = ClientLayer::new(millis.clone()).layer(network);
+    let client = ClientLayer::new(DeadlineHeader::grpc()).layer(client);
+    let sent = |context: CallContext| {
+        let sent = client.clone().oneshot(carrying(context));
+        block_on(within(FAR).scope(sent)).expect("it is sent")
+    };
+
+    let sooner = sent(within(FAR / 10));
+    assert_about(told(sooner.headers()), FAR / 10);
+    let read = millis.read(sooner.headers()).expect("it can be read");
+    assert_about(read.expect("it is there"), FAR / 10);
+
+    let free = sent(CallContext::detached());
+    assert!(free.headers().is_empty());
+}
+
+/// As a layer between the two does that tries again: the second attempt went out without the context.
+#[test]
+fn each_copy_of_a_request_carries_its_context() {
+    let network = service_fn(async |request: Request<()>| Ok::<_, Infallible>(request));
+    let inner = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
+    let twice = service_fn(move |request: Request<()>| {
+        let inner = inner.clone();
+        async move {
+            let first = inner.clone().oneshot(request.clone()).await?;
+            // The copy, and what has passed a layer of the same kind already.
+            let again = inner.clone().oneshot(first.clone()).await?;
+            let second = inner.oneshot(request).await?;
+            Ok::<_, ClientError<Infallible>>([first, again, second])
+        }
+    });
+    let outer = ClientLayer::new(DeadlineHeader::envoy()).layer(twice);
+    let sent = block_on(outer.oneshot(carrying(within(FAR))));
+    for sent in sent.expect("it is sent") {
+        assert_about(told(sent.headers()), FAR);
+        let read = DeadlineHeader::envoy().read(sent.headers());
+        assert_about(read.expect("it can be read").expect("it is there"), FAR);
+    }
+}
+
+#[test]
+fn a_second_layer_does_not_send_what_has_expired_since_the_first() {
+    let network =
+        service_fn(async |_: Request<()>| -> Result<(), Infallible> { panic!("it was sent") });
+    let inner = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
+    let token = CancelToken::new();
+    let canceller = token.clone();
+    let slow = service_fn(move |request: Request<()>| {
+        canceller.cancel();
+        inner.clone().oneshot(request)
+    });
+    let outer = ClientLayer::new(DeadlineHeader::envoy()).layer(slow);
+    let sent = block_on(outer.oneshot(carrying(within(FAR).with_token(&token))));
+    let error = ClientError::NotSent(Cause::Cancelled);
+    assert_eq!(sent, Err(ClientError::Service(error)));
+}
+
+/// A service that sends the request on sends it in its own context, not in that of a client in the same process.
+#[test]
+fn a_context_of_the_request_ends_at_the_layer_of_a_server() {
+    let (sender, sent) = channel();
+    let service = service_fn(move |request: Request<()>| {
+        let (client, sender) = (echo(), sender.clone());
+        async move {
+            let _ = sender.send(client.oneshot(request).await);
+            Ok::<_, Infallible>(Response::new(String::new()))
+        }
+    });
+    let server: ServerLayer<fn(Refusal) -> Response<String>> =
+        ServerLayer::http(DeadlineHeader::envoy());
+    let server = server.at_most(FAR / 10).layer(service);
+    let client = ClientLayer::new(DeadlineHeader::envoy()).layer(server);
+    let answer = block_on(client.oneshot(carrying(within(FAR))));
+    assert!(answer.is_ok_and(|answer| answer.status().is_success()));
+    let sent = sent.try_recv().expect("it is called").expect("it is sent");
+    assert_about(told(sent.headers()), FAR / 10);
 }
 
 /// Why a request is not sent here.

@@ -24,6 +24,11 @@ use super::header::DeadlineHeader;
 /// The context is the one around [`Service::call`], or a [`CallContext`] among the request's extensions, in its place; what is told is what
 /// is left at that call. A request made without a deadline is sent as it is. One that has the header already keeps it if that tells less.
 ///
+/// The context stays among the extensions. Further layers inside this one and copies of the request,
+/// such as those of a retry layer, see the same context. Each header tells what is left when its
+/// layer is called. A layer in between that calls from another task, as tower's `Buffer` does, leaves
+/// the context around it: there, put the context among the extensions.
+///
 /// The layer does not end the wait for the answer: that is up to the call around it.
 ///
 /// ```
@@ -105,7 +110,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let left = match request.extensions_mut().remove::<CallContext>() {
+        let left = match request.extensions().get::<CallContext>() {
             Some(context) => context.run(left),
             None => left(),
         };

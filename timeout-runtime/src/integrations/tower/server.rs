@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::context::Scope;
+use crate::context::{CallContext, Scope};
 use crate::deadline::Deadline;
 
 use super::body::ServerBody;
@@ -21,10 +21,11 @@ use super::grpc::{self, grpc_status};
 use super::header::{DeadlineHeader, HeaderError};
 use super::work::Work;
 
-/// Reads the deadline of each request, and opens a [`CallContext`](crate::CallContext) with it around the service.
+/// Reads the deadline of each request, and opens a [`CallContext`] with it around the service.
 ///
-/// Annotated calls in the service take part in the deadline by themselves; tasks and threads of its own by [`CallContext::current`](crate::CallContext::current). A
+/// Annotated calls in the service take part in the deadline by themselves; tasks and threads of its own by [`CallContext::current`]. A
 /// context that is open around the layer stays in force: the nearest deadline counts, and its token is heard.
+/// A context among the request's extensions, for a [`ClientLayer`](super::ClientLayer) in the same process, ends here.
 ///
 /// - A request that has expired when it comes does not reach the service. If it has by the time that its future is first polled, that of the
 ///   service is not polled at all.
@@ -230,7 +231,9 @@ where
         self.service.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<ReqBody>) -> Self::Future {
+    fn call(&mut self, mut request: Request<ReqBody>) -> Self::Future {
+        // That of a client in the same process: what the service sends belongs to this request.
+        request.extensions_mut().remove::<CallContext>();
         let answer = self.layer.answer.clone();
         let method = request.method().clone();
         let wants_status = grpc::wants_status(request.headers());
