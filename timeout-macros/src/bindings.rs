@@ -5,6 +5,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Pat, ReceiverKind, Type};
 
+use crate::mentions;
 use crate::params::{Kind, Param};
 use crate::plan::Plan;
 use crate::token;
@@ -21,6 +22,7 @@ use crate::types;
 /// ```text
 /// let _ = &self;
 /// let mut rows = rows;
+/// let _ = &rows; // where an option mentions `rows`
 /// let mut __arg2 = __arg2;
 /// let (from, to) = __arg2;
 /// let cancel_token = __token;
@@ -71,10 +73,14 @@ impl Bindings<'_> {
                 ty,
             } => {
                 let value = self.argument_value(ident, ty);
-                // What an option has used is not unused.
-                let used = (!token::uses(&self.plan.expressions, ident).is_empty())
-                    .then(|| quote_spanned!(self.here=> #(#conditions)* let _ = &#ident;));
-                quote_spanned!(self.here=> #(#conditions)* #(#lints)* #quiet let #mutability #ident = #value; #used)
+                let used = self
+                    .used(ident)
+                    .into_iter()
+                    .map(|mention| quote_spanned!(self.here=> #(#conditions)* let _ = &#mention;));
+                quote_spanned! {self.here=>
+                    #(#conditions)* #(#lints)* #quiet let #mutability #ident = #value;
+                    #(#used)*
+                }
             }
             Kind::Pattern { slot, pat, ty } => {
                 let value = self.argument_value(slot, ty);
@@ -90,6 +96,23 @@ impl Bindings<'_> {
             }
             Kind::Token { .. } => TokenStream::new(),
         }
+    }
+
+    /// The argument as the options mention it: what they use is not unused. Each mention is used again behind the argument's binding, so
+    /// that an editor renames it together with the body, for which that binding is the argument.
+    fn used(&self, argument: &Ident) -> Vec<Ident> {
+        let wanted = std::slice::from_ref(argument);
+        let options = self.plan.expressions.iter();
+        let mentions = options.flat_map(|option| {
+            let mentions = mentions::all(option, wanted);
+            // A format string has no identifier of its own.
+            let is_named = mentions.is_empty() && !token::uses(option, argument).is_empty();
+            let named = is_named.then(|| argument.clone());
+            mentions.into_iter().chain(named)
+        });
+        mentions
+            .map(|mention| token::tied(argument.clone(), &mention))
+            .collect()
     }
 
     /// The argument as it arrives. Where it must be owned and sent, a type that cannot be is reported at the type.

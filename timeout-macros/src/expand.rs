@@ -223,12 +223,14 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// An operation that is polled in place stays in place: it is made where it is pinned, and the call lives beside it.
+    /// An operation that is polled in place lives inside the caller's future, and the call beside it. The body is no argument of
+    /// `pin!`: an editor would expand it a second time there, and renaming an argument would change half of the places.
     ///
     /// ```text
     /// let mut __call = __timeout_p::InlineCall::new(__ask);
     /// let __token = __call.param::<__timeout_p::CancelToken>();
-    /// let __op = __timeout_p::pin!(OPERATION);
+    /// let __op = OPERATION;
+    /// let __op = __timeout_p::pin!(__op);
     /// __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await
     /// ```
     fn call_in_place(&self) -> TokenStream {
@@ -252,7 +254,8 @@ impl<'a> Expansion<'a> {
         quote_spanned! {*here=>
             let mut __call = __timeout_p::InlineCall::new(__ask);
             #token
-            let __op = __timeout_p::pin!(#operation);
+            let __op = #operation;
+            let __op = __timeout_p::pin!(__op);
             #wait
         }
     }

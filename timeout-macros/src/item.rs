@@ -20,7 +20,7 @@ pub(crate) struct Item {
     pub(crate) body: Body,
 }
 
-/// A body between braces, never looked into but for its first attributes and the names in it.
+/// A body between braces, never looked into but for its first attributes and the names in it; or the word that stands for it in an editor.
 pub(crate) struct Body {
     /// The attributes at the top of the body, `#![…]`.
     pub(crate) attrs: TokenStream,
@@ -87,8 +87,10 @@ fn is_function(input: ParseStream<'_>) -> bool {
 
 impl Body {
     fn split(token: TokenTree) -> syn::Result<Self> {
-        let TokenTree::Group(group) = token else {
-            return Err(syn::Error::new_spanned(token, "expected a body"));
+        let group = match token {
+            TokenTree::Group(group) => group,
+            TokenTree::Ident(ident) if token::is_fixup(&ident) => return Ok(Self::replaced(ident)),
+            token => return Err(syn::Error::new_spanned(token, "expected a body")),
         };
         match group.delimiter() {
             Delimiter::Brace => Ok(Self::of_braces(&group)),
@@ -101,6 +103,15 @@ impl Body {
                 Ok(body)
             }
             _ => Err(syn::Error::new(group.span_open(), "expected a body")),
+        }
+    }
+
+    /// The body whose place an editor has marked with `fixup`. No other token may have that place, or the body would be put back there too.
+    fn replaced(fixup: Ident) -> Self {
+        Self {
+            attrs: TokenStream::new(),
+            block: fixup.into_token_stream(),
+            braces: Span::call_site(),
         }
     }
 

@@ -1,32 +1,85 @@
 //! What an option's expression names.
 
-use proc_macro2::{Ident, TokenStream};
-use syn::visit::Visit;
-use syn::{Arm, Block, Expr, ExprCall, ExprClosure, ExprPath};
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{
+    Arm, Block, Expr, ExprCall, ExprClosure, ExprForLoop, ExprIf, ExprPath, ExprWhile, Item, Macro,
+    PatIdent,
+};
 
-/// The first mention of one of `names` as a value in `expr`. Closures, blocks and arms may bind the name anew, and are left out, as is
-/// what is called: that is a function.
-pub(crate) fn first(expr: &TokenStream, names: &[Ident]) -> Option<Ident> {
-    if names.is_empty() {
-        return None;
+/// The mentions of `names` as values in `expr`. Left out are what is called, which is a function, and what a closure, a block or a
+/// pattern inside `expr` binds anew.
+pub(crate) fn all(expr: &TokenStream, names: &[Ident]) -> Vec<Ident> {
+    let mut search = Mentions {
+        names,
+        bound: Vec::new(),
+        found: Vec::new(),
+    };
+    if let (false, Ok(expr)) = (names.is_empty(), syn::parse2(expr.clone())) {
+        search.visit_expr(&expr);
     }
-    let mut search = Mentions { names, found: None };
-    search.visit_expr(&syn::parse2(expr.clone()).ok()?);
     search.found
+}
+
+/// The names that patterns bind, at any depth of what is visited.
+#[derive(Default)]
+pub(crate) struct Bound(pub(crate) Vec<Ident>);
+
+impl Visit<'_> for Bound {
+    fn visit_pat_ident(&mut self, part: &PatIdent) {
+        self.0.push(part.ident.clone());
+        visit::visit_pat_ident(self, part);
+    }
 }
 
 struct Mentions<'a> {
     names: &'a [Ident],
-    found: Option<Ident>,
+    /// The names that stand for something else in the part at hand.
+    bound: Vec<Ident>,
+    found: Vec<Ident>,
+}
+
+impl Mentions<'_> {
+    fn note(&mut self, name: &Ident) {
+        if self.names.contains(name) && !self.bound.contains(name) {
+            self.found.push(name.clone());
+        }
+    }
+
+    /// Visits a part that may bind names anew.
+    fn within(&mut self, bind: impl FnOnce(&mut Bound), visit: impl FnOnce(&mut Self)) {
+        let mut inner = Bound::default();
+        bind(&mut inner);
+        let outer = self.bound.len();
+        self.bound.append(&mut inner.0);
+        visit(self);
+        self.bound.truncate(outer);
+    }
+
+    /// Notes the names among what a macro is given, but for fields and for what is given a value or a type.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let is = |token: Option<&TokenTree>, sign: &[char]| matches!(token, Some(TokenTree::Punct(punct)) if sign.contains(&punct.as_char()));
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            match token {
+                TokenTree::Group(group) => self.tokens(group.stream()),
+                TokenTree::Ident(name) => {
+                    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+                    if !is(before, &['.', ':']) && !is(tokens.get(at + 1), &['=', ':', '!']) {
+                        self.note(name);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 impl Visit<'_> for Mentions<'_> {
     fn visit_expr_path(&mut self, path: &ExprPath) {
-        let mention = path
-            .path
-            .get_ident()
-            .filter(|name| self.names.contains(name));
-        self.found = self.found.take().or_else(|| mention.cloned());
+        if let Some(name) = path.path.get_ident() {
+            self.note(name);
+        }
     }
 
     fn visit_expr_call(&mut self, call: &ExprCall) {
@@ -38,16 +91,58 @@ impl Visit<'_> for Mentions<'_> {
             .for_each(|argument| self.visit_expr(argument));
     }
 
-    fn visit_expr_closure(&mut self, _: &ExprClosure) {}
+    fn visit_macro(&mut self, call: &Macro) {
+        self.tokens(call.tokens.clone());
+    }
 
-    fn visit_block(&mut self, _: &Block) {}
+    fn visit_item(&mut self, _: &Item) {}
 
-    fn visit_arm(&mut self, _: &Arm) {}
+    fn visit_expr_closure(&mut self, closure: &ExprClosure) {
+        self.within(
+            |bound| bound.visit_expr_closure(closure),
+            |search| visit::visit_expr_closure(search, closure),
+        );
+    }
+
+    fn visit_block(&mut self, block: &Block) {
+        self.within(
+            |bound| bound.visit_block(block),
+            |search| visit::visit_block(search, block),
+        );
+    }
+
+    fn visit_arm(&mut self, arm: &Arm) {
+        self.within(
+            |bound| bound.visit_arm(arm),
+            |search| visit::visit_arm(search, arm),
+        );
+    }
+
+    fn visit_expr_if(&mut self, branch: &ExprIf) {
+        self.within(
+            |bound| bound.visit_expr_if(branch),
+            |search| visit::visit_expr_if(search, branch),
+        );
+    }
+
+    fn visit_expr_while(&mut self, repeated: &ExprWhile) {
+        self.within(
+            |bound| bound.visit_expr_while(repeated),
+            |search| visit::visit_expr_while(search, repeated),
+        );
+    }
+
+    fn visit_expr_for_loop(&mut self, repeated: &ExprForLoop) {
+        self.within(
+            |bound| bound.visit_expr_for_loop(repeated),
+            |search| visit::visit_expr_for_loop(search, repeated),
+        );
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::first;
+    use super::all;
     use proc_macro2::Span;
     use syn::Ident;
 
@@ -55,22 +150,31 @@ mod tests {
     fn a_value_is_mentioned() {
         let names = ["from", "to"].map(|name| Ident::new(name, Span::call_site()));
         for (expr, expected) in [
-            ("from", Some("from")),
-            ("u64::from(to)", Some("to")),
-            ("from(1) + to.len()", Some("to")),
-            ("[a, &from]", Some("from")),
-            ("from(1)", None),
-            ("range.from", None),
-            ("from::x", None),
-            ("|from| from", None),
-            ("{ let from = 5; from }", None),
-            ("match x { Some(from) => from, _ => 1 }", None),
-            ("", None),
+            ("from", &["from"][..]),
+            ("u64::from(to)", &["to"]),
+            ("from(1) + to.len()", &["to"]),
+            ("[a, &from, to]", &["from", "to"]),
+            ("max(from, from)", &["from", "from"]),
+            ("from(1)", &[]),
+            ("range.from", &[]),
+            ("from::x", &[]),
+            ("|from| from + to", &["to"]),
+            ("{ let from = 5; from + to }", &["to"]),
+            ("{ fn to() {} from }", &["from"]),
+            ("match x { Some(from) => from, _ => 1 }", &[]),
+            (
+                "match to { Some(from) => from, _ => from }",
+                &["to", "from"],
+            ),
+            ("if let Some(from) = to { from } else { 0 }", &["to"]),
+            ("pick!(from, x.from, to = 5, [to])", &["from", "to"]),
+            ("", &[]),
+            ("from.", &[]),
         ] {
             let tokens = expr.parse().expect(expr);
-            let found = first(&tokens, &names).map(|name| name.to_string());
-            assert_eq!(found.as_deref(), expected, "{expr}");
+            let found = all(&tokens, &names);
+            assert_eq!(found, expected, "{expr}");
         }
-        assert!(first(&"from".parse().expect("tokens"), &[]).is_none());
+        assert!(all(&"from".parse().expect("tokens"), &[]).is_empty());
     }
 }

@@ -8,6 +8,7 @@ use crate::bindings;
 use crate::params::{Kind, Param};
 use crate::plan::{Limit, Plan};
 use crate::slot::Given;
+use crate::token;
 use crate::values::Time;
 
 /// What this call asks for. Each option is a statement of its own, in the order in which they are written, so that
@@ -57,7 +58,10 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
     }));
     options.sort_by_key(|(place, _)| *place);
     let options = options.into_iter().map(|(_, option)| option);
-    let caller = plan.params.iter().map(|param| caller_token(param, here));
+    let caller = plan
+        .params
+        .iter()
+        .map(|param| caller_token(param, &plan.door.token, here));
     let detached = (!plan.inherits).then(|| quote_spanned!(here=> .detached()));
     quote_spanned! {here=>
         let __ask = __timeout_p::ask(&__TIMEOUT_POLICY)#detached;
@@ -73,15 +77,24 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
 /// let __form = __timeout_p::ByValue;
 /// #[cfg(unix)]
 /// let (__ask, __form) = __ask.caller_token(&cancel_token);
+/// #[cfg(unix)]
+/// let _ = &cancel_token;
 /// ```
-fn caller_token(param: &Param, here: Span) -> TokenStream {
+///
+/// The second mention is made of the name in the attribute, if there is one: an editor renames the two together.
+fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     let (Kind::Token { ident, ty, .. }, conditions) = (&param.kind, &param.conditions) else {
         return TokenStream::new();
     };
     let otherwise =
         (!conditions.is_empty()).then(|| quote_spanned!(here=> let __form = __timeout_p::ByValue;));
     let token = bindings::relocated(quote_spanned!(here=> &#ident), ty.span());
-    quote_spanned!(here=> #otherwise #(#conditions)* let (__ask, __form) = __ask.caller_token(#token);)
+    let typed = token::tied(ident.clone(), name);
+    quote_spanned! {here=>
+        #otherwise
+        #(#conditions)* let (__ask, __form) = __ask.caller_token(#token);
+        #(#conditions)* let _ = &#typed;
+    }
 }
 
 fn limit(limit: &Given<Limit>) -> (usize, TokenStream) {

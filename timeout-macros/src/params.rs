@@ -4,11 +4,12 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::visit::{self, Visit};
+use syn::visit::Visit;
 use syn::{
     Attribute, FnArg, Meta, Pat, PatIdent, PatType, Receiver, ReceiverKind, Signature, Token, Type,
 };
 
+use crate::mentions::Bound;
 use crate::types::{self, Borrow};
 
 /// One parameter, with its attributes sorted by where they belong.
@@ -130,7 +131,7 @@ impl Param {
 
     /// The names that the parameter's pattern gives to parts of it.
     pub(crate) fn parts(&self) -> Vec<Ident> {
-        let mut parts = Parts(Vec::new());
+        let mut parts = Bound::default();
         if let Kind::Pattern { pat, .. } = &self.kind {
             parts.visit_pat(pat);
         }
@@ -167,15 +168,6 @@ impl Param {
                 types::owned_form(ty)
             }
         }
-    }
-}
-
-struct Parts(Vec<Ident>);
-
-impl Visit<'_> for Parts {
-    fn visit_pat_ident(&mut self, part: &PatIdent) {
-        self.0.push(part.ident.clone());
-        visit::visit_pat_ident(self, part);
     }
 }
 

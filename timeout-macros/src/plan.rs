@@ -10,6 +10,7 @@ use crate::mentions;
 use crate::params::Param;
 use crate::shape::Shape;
 use crate::slot::{Given, Slot};
+use crate::token;
 use crate::types;
 use crate::values::{Place, Time};
 
@@ -31,8 +32,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) max_abandoned: Option<Given<TokenStream>>,
     pub(crate) fallback: Option<Given<TokenStream>>,
     pub(crate) on_late: Option<Given<TokenStream>>,
-    /// What the options name, they use.
-    pub(crate) expressions: TokenStream,
+    /// The expressions of the options, which use the arguments that they name.
+    pub(crate) expressions: [TokenStream; 9],
 }
 
 /// How generated code reaches the runtime, and the body its token. Known even when the rest is wrong.
@@ -76,9 +77,16 @@ impl Door {
     pub(crate) fn new(args: &Args, item: &Item) -> Self {
         let runtime = args.runtime.given().map(|path| path.value.clone());
         let default = || Ident::new("cancel_token", Span::mixed_site());
-        let token = args.token.given();
-        let token = token.map_or_else(default, |name| name.value.clone());
+        let typed = args.token.given().map(|name| &name.value);
+        let token = typed.cloned().unwrap_or_else(default);
         let uses = item.token_uses(&token);
+        let uses = match typed {
+            Some(typed) => {
+                let tied = |name| token::tied(name, typed);
+                uses.into_iter().map(tied).collect()
+            }
+            None => uses,
+        };
         Self {
             runtime,
             token,
@@ -134,9 +142,8 @@ impl<'a> Plan<'a> {
         let params = Param::all(sig, &door.token);
         let shape = Shape::of(sig);
         check_signature(sig, shape, errors);
-        let typed = args.expressions();
-        check_parts(&params, &typed, errors);
-        let expressions = typed.into_iter().collect();
+        let expressions = args.expressions();
+        check_parts(&params, &expressions, errors);
         check_bounded(&args, errors);
         let is_clear = is_place_clear(&args);
         let run = run(&args.run, &args.cancel, args.grace, shape, errors);
@@ -303,17 +310,17 @@ fn check_unsafe(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-/// Options are evaluated before the patterns take arguments apart. Where an argument has the name of a part as well, a macro has told
+/// Options are evaluated before the patterns take arguments apart: the first mention in each is a mistake. Where an argument has the name of a part as well, a macro has told
 /// them apart, and so does rustc.
 fn check_parts(params: &[Param], options: &[TokenStream], errors: &mut Errors) {
     let named: Vec<_> = params.iter().filter_map(Param::name).collect();
     let unconditional = params.iter().filter(|param| param.conditions.is_empty());
     let mut parts: Vec<_> = unconditional.flat_map(Param::parts).collect();
     parts.retain(|part| !named.contains(&part));
-    for part in options
-        .iter()
-        .filter_map(|option| mentions::first(option, &parts))
-    {
+    for option in options {
+        let Some(part) = mentions::all(option, &parts).into_iter().next() else {
+            continue;
+        };
         let message = format!(
             "options cannot see `{part}`, which is part of a pattern; take the argument whole, and take it apart in the body"
         );

@@ -1,5 +1,7 @@
 //! Where a body names its token, found in raw tokens.
 
+use std::fmt::Debug;
+
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 
@@ -12,15 +14,37 @@ pub(crate) fn uses(body: &TokenStream, name: &Ident) -> Vec<Ident> {
         name,
         text: name.unraw().to_string(),
         found: Vec::new(),
+        is_hidden: false,
     };
     search.tokens(body.clone());
-    search.found.into_iter().map(|(_, ident)| ident).collect()
+    if search.is_hidden {
+        search.note(Span::call_site());
+    }
+    search.found
+}
+
+/// Whether `ident` stands for code that rust-analyzer cannot parse while it is typed. The code itself comes back in the expansion, in the
+/// place of this identifier.
+pub(crate) fn is_fixup(ident: &Ident) -> bool {
+    ident == "__ra_fixup"
+}
+
+/// `typed` if it stands for the same thing as `name`, else `name`. An editor renames a binding together with the identifier that it is
+/// made of.
+pub(crate) fn tied(name: Ident, typed: &Ident) -> Ident {
+    if shares_context(name.span(), typed.span()) {
+        typed.clone()
+    } else {
+        name
+    }
 }
 
 struct Search<'a> {
     name: &'a Ident,
     text: String,
-    found: Vec<(String, Ident)>,
+    found: Vec<Ident>,
+    /// An editor has replaced a part of the body, in which the name may be.
+    is_hidden: bool,
 }
 
 impl Search<'_> {
@@ -29,6 +53,7 @@ impl Search<'_> {
             match token {
                 TokenTree::Group(group) => self.tokens(group.stream()),
                 TokenTree::Ident(ident) if ident.unraw() == self.text => self.note(ident.span()),
+                TokenTree::Ident(ident) if is_fixup(&ident) => self.is_hidden = true,
                 TokenTree::Literal(literal) if captures(&literal, &self.text) => {
                     self.note(literal.span());
                 }
@@ -38,23 +63,27 @@ impl Search<'_> {
     }
 
     fn note(&mut self, span: Span) {
-        let context = context(span);
-        if self.found.iter().all(|(known, _)| *known != context) {
+        let is_known = self
+            .found
+            .iter()
+            .any(|known| share_context(span, known.span(), |one, other| one.located_at(other)));
+        if !is_known {
             let mut ident = self.name.clone();
             ident.set_span(span);
-            self.found.push((context, ident));
+            self.found.push(ident);
         }
     }
 }
 
-/// Tells hygiene contexts apart: a compiler's span prints as `#0 bytes(7..9)`, the context in front, and one outside of the compiler
-/// has none. A span that prints otherwise is taken as a context of its own, which binds more often than needed and never too seldom.
-fn context(span: Span) -> String {
-    let printed = format!("{span:?}");
-    match printed.split_once("bytes") {
-        Some((context, _)) => context.to_owned(),
-        None => printed,
-    }
+fn shares_context(one: Span, other: Span) -> bool {
+    share_context(one, other, |one, other| one.located_at(other))
+}
+
+/// Whether names at these two spans stand for the same thing: whether the first, moved to the place of the second, is the second.
+///
+/// The compiler and editors print spans in formats of their own, and compare none. What they print is only compared here, and not read.
+fn share_context<S: Copy + Debug>(one: S, other: S, located_at: impl Fn(S, S) -> S) -> bool {
+    format!("{:?}", located_at(one, other)) == format!("{other:?}")
 }
 
 /// Whether a string literal holds `{name}` or `{name:…}`, as format strings spell a captured argument.
@@ -70,8 +99,9 @@ fn captures(literal: &Literal, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::uses;
+    use super::{share_context, tied, uses};
     use proc_macro2::{Ident, Span, TokenStream};
+    use std::fmt::{self, Debug, Formatter};
 
     fn asks(body: &str) -> bool {
         let body: TokenStream = body
@@ -121,5 +151,64 @@ mod tests {
     fn one_context_gets_one_binding() {
         let body: TokenStream = r#"{ stop; stop; "{stop}" }"#.parse().expect("balanced");
         assert_eq!(uses(&body, &Ident::new("stop", Span::call_site())).len(), 1);
+    }
+    /// A span as the compiler has them: a hygiene context, and where it begins and ends.
+    #[derive(Clone, Copy)]
+    struct Compiler(u32, [u32; 2]);
+
+    impl Debug for Compiler {
+        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            let Self(context, [begin, end]) = self;
+            write!(f, "#{context} bytes({begin}..{end})")
+        }
+    }
+
+    /// A span as rust-analyzer has them.
+    #[derive(Clone, Copy)]
+    struct Editor(u32, [u32; 2]);
+
+    impl Debug for Editor {
+        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            let Self(context, [begin, end]) = self;
+            write!(
+                f,
+                "SpanData {{ range: {begin}..{end}, anchor: SpanAnchor(EditionedFileId(0, Edition2024), \
+                 ErasedFileAstId(Fn, index: 1)), ctx: SyntaxContext({context}) }}"
+            )
+        }
+    }
+
+    // Each use of the token was taken for a context of its own in an editor, since its spans print another way than the compiler's.
+    #[test]
+    fn contexts_are_told_apart_in_every_format() {
+        fn check<S: Copy + Debug>(span: fn(u32, [u32; 2]) -> S, located_at: fn(S, S) -> S) {
+            let places = [[7, 9], [7, 11], [70, 72]];
+            for (one, other) in places
+                .iter()
+                .flat_map(|one| places.map(|other| (*one, other)))
+            {
+                for (context, is_shared) in [(3, true), (4, false), (33, false)] {
+                    let (one, other) = (span(3, one), span(context, other));
+                    let shared = share_context(one, other, located_at);
+                    assert_eq!(shared, is_shared, "{one:?} and {other:?}");
+                }
+            }
+        }
+        check(Compiler, |one, other| Compiler(one.0, other.1));
+        check(Editor, |one, other| Editor(one.0, other.1));
+    }
+
+    // An editor replaces each token that it renames: where the attribute's own name is not the binding, its rename breaks the body.
+    #[test]
+    fn the_name_in_the_attribute_is_the_binding() {
+        let tokens: TokenStream = "stop { stop; \"{stop}\" }".parse().expect("balanced");
+        let mut tokens = tokens.into_iter();
+        let Some(proc_macro2::TokenTree::Ident(name)) = tokens.next() else {
+            panic!("a name comes first");
+        };
+        let found = uses(&tokens.collect(), &name).into_iter();
+        let found = found.map(|found| tied(found, &name));
+        let places: Vec<_> = found.map(|found| found.span().byte_range()).collect();
+        assert_eq!(places, [name.span().byte_range()]);
     }
 }

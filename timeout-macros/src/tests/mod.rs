@@ -1,6 +1,7 @@
 //! Promises of the macro as a function from tokens to tokens.
 
 mod broken_input;
+mod editor;
 mod expansion;
 mod groups;
 mod mistakes;

@@ -22,7 +22,8 @@ use super::sides::{Look, Wait};
 ///
 /// ```text
 /// let mut call = InlineCall::new(ask);      // dropped last
-/// let op = pin!(async move { .. });         // never moved, not even once
+/// let op = async move { .. };
+/// let op = pin!(op);                        // moved once, before the first poll
 /// call.run(op, ..).await                    // dropped first
 /// ```
 ///

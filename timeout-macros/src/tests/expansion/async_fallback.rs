@@ -11,11 +11,15 @@ async fn count(rows: &[Row]) -> usize {
     let __ask = __ask.ms(200);
     let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, nothing);
     let mut __call = __timeout_p::InlineCall::new(__ask);
-    let __op = __timeout_p::pin!(
-        async move { if false { return __timeout_p::never_run:: < usize > (); }
-        #[allow(clippy::pedantic, clippy::restriction)] let rows = rows; ({ rows.len() })
+    let __op = async move {
+        if false {
+            return __timeout_p::never_run::<usize>();
         }
-    );
+        #[allow(clippy::pedantic, clippy::restriction)]
+        let rows = rows;
+        ({ rows.len() })
+    };
+    let __op = __timeout_p::pin!(__op);
     __call
         .until_verdict_or::<
             usize,

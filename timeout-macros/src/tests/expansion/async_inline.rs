@@ -10,11 +10,16 @@ async fn stock(client: &Client, sku: &str) -> Result<u32, AppError> {
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(50);
     let mut __call = __timeout_p::InlineCall::new(__ask);
-    let __op = __timeout_p::pin!(
-        async move { if false { return __timeout_p::never_run:: < Result < u32, AppError
-        > > (); } #[allow(clippy::pedantic, clippy::restriction)] let client = client;
-        #[allow(clippy::pedantic, clippy::restriction)] let sku = sku; ({ client.get(sku)
-        . await }) }
-    );
+    let __op = async move {
+        if false {
+            return __timeout_p::never_run::<Result<u32, AppError>>();
+        }
+        #[allow(clippy::pedantic, clippy::restriction)]
+        let client = client;
+        #[allow(clippy::pedantic, clippy::restriction)]
+        let sku = sku;
+        ({ client.get(sku).await })
+    };
+    let __op = __timeout_p::pin!(__op);
     __call.until_verdict::<Result<u32, AppError>, _>(__op).await
 }

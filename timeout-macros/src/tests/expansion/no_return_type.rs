@@ -11,11 +11,17 @@ async fn wait(gate: Gate) {
     let __ask = __ask.ms(200);
     let __fallback = __timeout_p::fallback(__timeout_p::never_run::<()>, drop);
     let mut __call = __timeout_p::InlineCall::new(__ask);
-    let __op = __timeout_p::pin!(
-        async move { if false { return __timeout_p::never_run:: < () > (); }
-        #[allow(clippy::pedantic, clippy::restriction)] let gate = gate; ({ gate.opened()
-        . await; }) }
-    );
+    let __op = async move {
+        if false {
+            return __timeout_p::never_run::<()>();
+        }
+        #[allow(clippy::pedantic, clippy::restriction)]
+        let gate = gate;
+        ({
+            gate.opened().await;
+        })
+    };
+    let __op = __timeout_p::pin!(__op);
     __call
         .until_verdict_or::<
             (),

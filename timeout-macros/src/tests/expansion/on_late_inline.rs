@@ -18,12 +18,19 @@ async fn connect(pool: &Pool) -> Connection {
         |_| Connection::none(),
     );
     let mut __call = __timeout_p::InlineCall::new(__ask);
-    let __op = __timeout_p::pin!(
-        __timeout_p::unclaimed_future(__on_late, async move { if false { return
-        __timeout_p::never_run:: < Connection > (); } #[allow(clippy::pedantic,
-        clippy::restriction)] let pool = pool; let _ = & pool; ({ pool.take(). await })
-        })
+    let __op = __timeout_p::unclaimed_future(
+        __on_late,
+        async move {
+            if false {
+                return __timeout_p::never_run::<Connection>();
+            }
+            #[allow(clippy::pedantic, clippy::restriction)]
+            let pool = pool;
+            let _ = &pool;
+            ({ pool.take().await })
+        },
     );
+    let __op = __timeout_p::pin!(__op);
     __call
         .until_verdict_or::<
             __timeout_p::Unclaimed<Connection, _>,

@@ -22,10 +22,14 @@ pub(crate) async fn load(&self) -> Config {
     let __ask = __ask.grace(self.grace());
     let __ask = __ask.limit(self.config.lock().limit);
     let mut __call = __timeout_p::InlineCall::new(__ask);
-    let __op = __timeout_p::pin!(
-        async move { if false { return __timeout_p::never_run:: < Config > (); } let _ =
-        & self; ({ self.read(). await }) }
-    );
+    let __op = async move {
+        if false {
+            return __timeout_p::never_run::<Config>();
+        }
+        let _ = &self;
+        ({ self.read().await })
+    };
+    let __op = __timeout_p::pin!(__op);
     __call
         .until_verdict_or::<
             Config,

@@ -13,10 +13,18 @@ async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let mut __call = __timeout_p::InlineCall::new(__ask);
-    let __op = __timeout_p::pin!(
-        async move { if false { return __timeout_p::never_run:: < Result < Value,
-        TimeoutError > > (); } let _ = & self; #[allow(clippy::pedantic,
-        clippy::restriction)] let _key = _key; ({ self.count += 1; Ok(self.value) }) }
-    );
+    let __op = async move {
+        if false {
+            return __timeout_p::never_run::<Result<Value, TimeoutError>>();
+        }
+        let _ = &self;
+        #[allow(clippy::pedantic, clippy::restriction)]
+        let _key = _key;
+        ({
+            self.count += 1;
+            Ok(self.value)
+        })
+    };
+    let __op = __timeout_p::pin!(__op);
     __call.until_verdict::<Result<Value, TimeoutError>, _>(__op).await
 }

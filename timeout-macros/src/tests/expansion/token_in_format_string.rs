@@ -11,10 +11,15 @@ async fn show() -> Option<String> {
     let __ask = __ask.ms(200);
     let mut __call = __timeout_p::InlineCall::new(__ask);
     let __token = __call.param::<__timeout_p::CancelToken>();
-    let __op = __timeout_p::pin!(
-        async move { if false { return __timeout_p::never_run:: < Option < String > > ();
-        } #[allow(clippy::pedantic, clippy::restriction)] let stop = __token; let _ = &
-        stop; ({ Some(format!("{stop:?}")) }) }
-    );
+    let __op = async move {
+        if false {
+            return __timeout_p::never_run::<Option<String>>();
+        }
+        #[allow(clippy::pedantic, clippy::restriction)]
+        let stop = __token;
+        let _ = &stop;
+        ({ Some(format!("{stop:?}")) })
+    };
+    let __op = __timeout_p::pin!(__op);
     __call.until_verdict::<Option<String>, _>(__op).await
 }

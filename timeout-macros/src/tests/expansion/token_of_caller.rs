@@ -9,6 +9,7 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let (__ask, __form) = __ask.caller_token(&cancel_token);
+    let _ = &cancel_token;
     let __ask = __ask.ms(200);
     __timeout_p::sync_worker::<
         Result<usize, TimeoutError>,

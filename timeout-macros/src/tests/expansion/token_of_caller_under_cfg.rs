@@ -19,6 +19,8 @@ fn scan(
     let __form = __timeout_p::ByValue;
     #[cfg(unix)]
     let (__ask, __form) = __ask.caller_token(&cancel_token);
+    #[cfg(unix)]
+    let _ = &cancel_token;
     let __ask = __ask.ms(200);
     __timeout_p::sync_inline::<
         Result<usize, TimeoutError>,

@@ -1,0 +1,195 @@
+//! What an editor gets: names of the expansion that are tokens of the input, and tokens that are half typed.
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::expand;
+use super::mistakes::errors;
+
+/// An identifier of an expansion, with the place of the input that it is taken from.
+#[derive(Debug, PartialEq, Eq)]
+struct Word {
+    text: String,
+    /// `None` for an identifier that the macro has made.
+    place: Option<usize>,
+    /// How many macro calls are around it.
+    macros: usize,
+}
+
+/// All identifiers of `tokens` in a row, where the input was `source`.
+fn words(source: &str, tokens: TokenStream) -> Vec<Word> {
+    let mut words = Vec::new();
+    collect(source, tokens, 0, &mut words);
+    words
+}
+
+fn collect(source: &str, tokens: TokenStream, macros: usize, words: &mut Vec<Word>) {
+    let (mut name, mut call) = (false, false);
+    for token in tokens {
+        match &token {
+            TokenTree::Ident(ident) => {
+                let range = ident.span().byte_range();
+                let text = ident.to_string();
+                let place = (source.get(range.clone()) == Some(&text)).then_some(range.start);
+                words.push(Word {
+                    text,
+                    place,
+                    macros,
+                });
+            }
+            TokenTree::Group(group) => {
+                collect(source, group.stream(), macros + usize::from(call), words);
+            }
+            _ => {}
+        }
+        call = name && matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '!');
+        name = matches!(token, TokenTree::Ident(_));
+    }
+}
+
+/// The names behind a `let`, with or without `mut`.
+fn bindings(words: &[Word]) -> Vec<&Word> {
+    let is = |index: usize, text: &str| words.get(index).is_some_and(|word| word.text == text);
+    (1..words.len())
+        .filter(|&index| !is(index, "mut"))
+        .filter(|&index| {
+            is(index - 1, "let") || is(index - 1, "mut") && is(index.wrapping_sub(2), "let")
+        })
+        .map(|index| &words[index])
+        .collect()
+}
+
+/// Where the bindings of `name` are taken from.
+fn bound(words: &[Word], name: &str) -> Vec<Option<usize>> {
+    let bindings = bindings(words).into_iter();
+    let named = bindings.filter(|binding| binding.text == name);
+    named.map(|binding| binding.place).collect()
+}
+
+// The body was an argument of `pin!`. An editor expands it twice then, and renaming a `mut` argument deletes its `mut`.
+#[test]
+fn no_argument_is_bound_inside_a_macro_call() {
+    for run in ["inline", "task", "worker"] {
+        for arguments in [
+            "mut rows: Vec<u8>, (first, mut second): (u8, u8), _: u8",
+            "mut self, rows: Vec<u8>, Pair { first, second }: Pair",
+            "rows: Vec<u8>, mut cancel_token: CancelToken",
+        ] {
+            let source = format!(
+                "#[timeout(ms = 5, run = \"{run}\", fallback = |_| None)] async fn f({arguments}) -> Option<u8> \
+                 {{ cancel_token.check(); rows.pop() }}"
+            );
+            let words = words(&source, expand(&source));
+            let inside = words
+                .iter()
+                .find(|word| word.macros > 0 && word.place.is_some());
+            assert_eq!(inside, None, "{source}");
+            if arguments.contains("rows") {
+                assert_eq!(bound(&words, "rows"), [source.find("rows")], "{source}");
+            }
+        }
+    }
+}
+
+// Renaming an argument left the attribute behind: its mention was another variable than the one of the body.
+#[test]
+fn a_mention_in_an_option_is_used_beside_the_binding() {
+    for (args, mentions) in [
+        ("limit = limits.whole", 1),
+        ("limit = limits.whole, grace = limits.rest()", 2),
+        ("ms = 5, fallback = |_| limits", 1),
+        ("limit = pick!(limits, x.limits)", 1),
+        ("ms = 5, fallback = |limits| limits", 0),
+        ("ms = limits::DEFAULT, max_abandoned = x.limits", 0),
+    ] {
+        let source =
+            format!("#[timeout({args})] fn f(mut limits: Limits) -> u8 {{ limits.next() }}");
+        let words = words(&source, expand(&source));
+        let binding = words
+            .windows(3)
+            .position(|row| row[0].text == "let" && row[2].text == "limits");
+        let behind = &words[binding.expect("the argument is bound")..];
+        let typed = source.find(")]").expect("the attribute ends");
+        let used = behind
+            .windows(3)
+            .filter(|row| row[0].text == "let" && row[1].text == "_");
+        let places = used.filter_map(|row| row[2].place);
+        let used = places.filter(|place| *place < typed);
+        assert_eq!(used.count(), mentions, "{source}");
+    }
+}
+
+// The name in the attribute stood for nothing, and renaming the token in the body broke the code.
+#[test]
+fn the_token_is_bound_by_the_name_in_the_attribute() {
+    for function in [
+        "fn f() -> Option<u8> { stop.check(); println!(\"{stop}\") }",
+        "fn f() -> Option<u8> { println!(\"{stop}\") }",
+        "async fn f(&self) -> Option<u8> { stop.check() }",
+        "fn f() -> impl Future<Output = Option<u8>> { async { stop.check() } }",
+    ] {
+        let source = format!("#[timeout(token = stop, ms = 5)] {function}");
+        let words = words(&source, expand(&source));
+        assert_eq!(bound(&words, "stop"), [source.find("stop")], "{source}");
+    }
+    for body in ["stop.check()", "None"] {
+        let source = format!(
+            "#[timeout(token = stop, ms = 5)] fn f(stop: &CancelToken) -> Option<u8> {{ {body} }}"
+        );
+        let words = words(&source, expand(&source));
+        let used = words
+            .windows(3)
+            .filter(|row| row[0].text == "let" && row[1].text == "_");
+        let typed = used.filter(|row| row[2].place == source.find("stop"));
+        assert!(typed.count() > 0, "{source}");
+    }
+}
+
+/// The places of the input that tokens of `expansion` carry, groups and signs included.
+fn places(expansion: TokenStream) -> Vec<std::ops::Range<usize>> {
+    let mut all = Vec::new();
+    for token in expansion {
+        all.push(token.span().byte_range());
+        if let TokenTree::Group(group) = token {
+            all.extend([group.span_open(), group.span_close()].map(|span| span.byte_range()));
+            all.extend(places(group.stream()));
+        }
+    }
+    all
+}
+
+// An editor puts `__ra_fixup` in place of what it cannot parse, and puts that back into the expansion. A function whose whole body was
+// replaced was taken for one without a body, so nothing in it could be completed.
+#[test]
+fn a_body_that_an_editor_has_replaced_is_a_body() {
+    for (args, name) in [
+        ("ms = 5", "cancel_token"),
+        ("ms = 5, token = stop", "stop"),
+        ("mss = 5", "cancel_token"),
+    ] {
+        for function in [
+            "fn f(x: u8) -> Option<u8> __ra_fixup",
+            "async fn f(&self) -> Option<u8> __ra_fixup",
+            "fn f(x: u8) -> Option<u8> { if __ra_fixup { Some(x) } else { None } }",
+        ] {
+            let source = format!("#[timeout({args})] {function}");
+            let expansion = expand(&source);
+            let mistakes = usize::from(args == "mss = 5");
+            assert_eq!(errors(expansion.clone()).len(), mistakes, "{source}");
+            let words = words(&source, expansion.clone());
+            assert_eq!(bound(&words, name).len(), 1, "{source}");
+            let start = source.find("__ra_fixup").expect("it is there");
+            let replaced = start..start + "__ra_fixup".len();
+            let same = places(expansion)
+                .into_iter()
+                .filter(|place| *place == replaced);
+            assert_eq!(
+                same.count(),
+                1,
+                "else the body would be put back elsewhere too: {source}"
+            );
+        }
+    }
+    let source = "#[timeout(ms = 5)] fn f() -> u8 { __ra_fixup; cancel_token.check() }";
+    let words = words(source, expand(source));
+    assert_eq!(bound(&words, "cancel_token"), [source.find("cancel_token")]);
+}
