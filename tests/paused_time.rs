@@ -2,20 +2,22 @@
 
 mod support;
 
-use std::future::{pending, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
 use std::sync::mpsc;
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{SOON, limit};
-use timeout_runtime::{CallContext, Deadline, Outcome, TimeoutError};
+use support::{Gate, SOON, limit, poll_once};
+use timeout_runtime::{CallContext, CancelToken, Deadline, Outcome, TimeoutError};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
 
 const LIMIT: u64 = 1000;
 
 fn in_paused_time<T>(call: impl AsyncFnOnce() -> T) -> T {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let mut runtime = Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     runtime.block_on(call())
 }
@@ -74,7 +76,6 @@ fn a_sync_call_goes_by_the_system_s_clock() {
 /// Paused time was taken for the system's where that had just caught up with it: a call then went by a clock that nobody moves.
 #[test]
 fn paused_time_is_known_for_what_it_is_while_the_system_s_overtakes_it() {
-    const HOUR: Duration = Duration::from_secs(3600);
     in_paused_time(async || {
         for _ in 0..50 {
             let ahead = Instant::now() + Duration::from_micros(200);
@@ -94,7 +95,7 @@ fn a_context_lets_what_ignores_its_deadline_wait() {
     thread::spawn(move || {
         in_paused_time(async || {
             let context = CallContext::detached().with_deadline(Deadline::after(SOON));
-            context.scope(tokio::time::sleep(2 * SOON)).await;
+            context.scope(sleep(2 * SOON)).await;
             sender.send(context.deadline().has_passed()).unwrap();
         });
     });
@@ -161,4 +162,170 @@ fn an_hour_of_paused_time_passes_at_once() {
     for outcome in ended.recv_timeout(SOON).unwrap() {
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
     }
+}
+
+/// How long an operation on a worker waits for what must not happen.
+const WHILE: Duration = Duration::from_millis(100);
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Runs `scenario` in paused time on a thread of its own; panics if it does not end.
+#[track_caller]
+fn ends_in_paused_time<T: Send + 'static>(scenario: impl AsyncFnOnce() -> T + Send + 'static) -> T {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || sender.send(in_paused_time(scenario)));
+    ended.recv_timeout(SOON).expect("the scenario ends")
+}
+
+/// A call whose operation waits on a worker until it is cancelled, or for a while.
+async fn is_cancelled_on_worker() -> bool {
+    let calls = limit("paused_time::worker", 60_000);
+    let wait =
+        async |token: CancelToken| Ok::<_, TimeoutError>(token.wait_timeout(WHILE).is_some());
+    let outcome = calls.outcome_async_on_worker(wait).await;
+    outcome.success().unwrap_or(true)
+}
+
+/// The limit passed immediately, since the runtime looked idle.
+#[test]
+fn paused_time_stands_still_while_an_operation_is_on_a_worker() {
+    let is_cancelled = ends_in_paused_time(async || {
+        let start = tokio::time::Instant::now();
+        let calls = limit("paused_time::enclosing", 10_000);
+        let call = async |_| Ok::<_, TimeoutError>(is_cancelled_on_worker().await);
+        let outcome = calls.outcome_async(call).await;
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        outcome.success()
+    });
+    assert_eq!(is_cancelled, Some(false));
+}
+
+/// A timer of the same runtime went off immediately.
+#[test]
+fn timers_of_the_runtime_wait_for_an_operation_on_a_worker() {
+    let is_first = ends_in_paused_time(async || {
+        tokio::select! {
+            _ = is_cancelled_on_worker() => true,
+            () = sleep(HOUR) => false,
+        }
+    });
+    assert!(is_first);
+}
+
+#[test]
+fn paused_time_passes_again_once_a_worker_call_has_its_outcome() {
+    let (passes, gate) = (Gate::new(), Gate::new());
+    let (passed, stuck) = (passes.clone(), gate.clone());
+    ends_in_paused_time(async move || {
+        let calls = limit("paused_time::abandoned", 20);
+        let waits = async move |_| {
+            stuck.wait();
+            Ok::<_, TimeoutError>(())
+        };
+        let outcome = calls.outcome_async_on_worker(waits).await;
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+        sleep(HOUR).await;
+        passed.open();
+    });
+    assert!(passes.is_open(), "before the operation has ended");
+    gate.open();
+}
+
+#[test]
+fn paused_time_passes_again_once_a_worker_call_is_dropped() {
+    let (passes, gate) = (Gate::new(), Gate::new());
+    let (passed, stuck) = (passes.clone(), gate.clone());
+    ends_in_paused_time(async move || {
+        let calls = limit("paused_time::dropped", 60_000);
+        let waits = async move |_| {
+            stuck.wait();
+            Ok::<_, TimeoutError>(())
+        };
+        let mut call = Box::pin(calls.outcome_async_on_worker(waits));
+        assert!(poll_once(&mut call, &Gate::new()).is_pending());
+        drop(call);
+        sleep(HOUR).await;
+        passed.open();
+    });
+    assert!(passes.is_open(), "before the operation has ended");
+    gate.open();
+}
+
+/// Starts a worker call in a runtime whose time is paused, shuts that down, and waits for the call elsewhere.
+fn outlives_its_runtime(shut_down: fn(Runtime)) -> bool {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build();
+        let runtime = runtime.unwrap();
+        let gate = Gate::new();
+        let opened = gate.clone();
+        let calls = limit("paused_time::shut_down", 60_000);
+        let waits = async move |_| {
+            opened.wait();
+            Ok::<_, TimeoutError>(())
+        };
+        let mut call = Box::pin(calls.outcome_async_on_worker(waits));
+        {
+            let _inside = runtime.enter();
+            assert!(poll_once(&mut call, &Gate::new()).is_pending());
+        }
+        shut_down(runtime);
+        gate.open();
+        sender.send(support::block_on(call).is_success())
+    });
+    ended.recv_timeout(SOON).expect("it ends")
+}
+
+#[test]
+fn a_runtime_is_dropped_while_a_call_waits_for_a_worker_in_paused_time() {
+    assert!(outlives_its_runtime(drop));
+}
+
+#[test]
+fn a_runtime_is_shut_down_in_the_background_while_a_call_waits_for_a_worker_in_paused_time() {
+    assert!(outlives_its_runtime(Runtime::shutdown_background));
+}
+
+#[test]
+fn a_runtime_is_dropped_with_a_task_that_waits_for_a_worker_in_paused_time() {
+    let gate = Gate::new();
+    let stuck = gate.clone();
+    ends_in_paused_time(async move || {
+        let started = Gate::new();
+        let starts = started.clone();
+        let calls = limit("paused_time::task", 60_000);
+        let waits = async move |_| {
+            starts.open();
+            stuck.wait();
+            Ok::<_, TimeoutError>(())
+        };
+        tokio::spawn(calls.outcome_async_on_worker(waits));
+        tokio::task::yield_now().await;
+        started.wait();
+    });
+    gate.open();
+}
+
+#[test]
+fn one_blocking_thread_is_shared_with_an_operation_on_a_worker_in_paused_time() {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let mut runtime = Builder::new_current_thread();
+        runtime
+            .enable_time()
+            .start_paused(true)
+            .max_blocking_threads(1);
+        let runtime = runtime.build().unwrap();
+        let outcome = runtime.block_on(async {
+            let calls = limit("paused_time::one_thread", 60_000);
+            let blocks =
+                async |_| Ok::<_, TimeoutError>(tokio::task::spawn_blocking(|| 7).await.unwrap());
+            calls.outcome_async_on_worker(blocks).await
+        });
+        sender.send(outcome.success())
+    });
+    assert_eq!(ended.recv_timeout(SOON), Ok(Some(7)));
 }

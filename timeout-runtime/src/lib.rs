@@ -7,6 +7,7 @@
 pub mod __timeout_runtime;
 mod alarm;
 mod call;
+mod clock_hold;
 mod context;
 mod deadline;
 mod error;

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::alarm::CallerAlarm;
+use crate::clock_hold::ClockHold;
 use crate::error::TimeoutError;
 use crate::tick::Tick;
 use crate::workers::{self, Place};
@@ -180,6 +181,8 @@ struct Waiting {
     launched: Launched,
     wait: Wait,
     alarm: CallerAlarm,
+    /// While a worker has the operation, the caller's runtime may look idle.
+    _hold: Option<ClockHold>,
 }
 
 // Nothing in it is pinned: the operation's future lives elsewhere.
@@ -202,6 +205,16 @@ impl<R, L, M> fmt::Debug for RemoteCall<R, L, M> {
 }
 
 impl Waiting {
+    fn new(launched: Launched) -> Self {
+        let is_on_worker = launched.place.is_some();
+        Self {
+            launched,
+            wait: Wait::default(),
+            alarm: CallerAlarm::default(),
+            _hold: is_on_worker.then(ClockHold::here),
+        }
+    }
+
     fn poll_for<T: 'static>(&mut self, context: &mut Context<'_>) -> Poll<Result<T, TimeoutError>> {
         let mut answer = None::<T>;
         let polled = self.poll(context, &mut answer);
@@ -217,6 +230,7 @@ impl Waiting {
             launched,
             wait,
             alarm,
+            ..
         } = self;
         launched.call.token().set_owner(context.waker());
         match launched.look(wait, answer) {
@@ -242,11 +256,7 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for RemoteCall<R, L, M> {
         let mut waiting = match std::mem::replace(stage, Stage::Done) {
             Stage::Waiting(waiting) => waiting,
             Stage::Before(launch) => match launch.launch() {
-                Ok(launched) => Waiting {
-                    launched,
-                    wait: Wait::default(),
-                    alarm: CallerAlarm::default(),
-                },
+                Ok(launched) => Waiting::new(launched),
                 Err(error) => return finish(Err(error)),
             },
             Stage::Done => panic!("a finished call was polled again"),

@@ -1,0 +1,62 @@
+//! [`ClockHold`]: keeps Tokio's paused clock still while a thread of ours works for its runtime.
+
+#[cfg(feature = "tokio")]
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+#[cfg(feature = "tokio")]
+use std::time::Duration;
+
+#[cfg(feature = "tokio")]
+use tokio::runtime::Handle;
+
+#[cfg(feature = "tokio")]
+use crate::deadline::Clock;
+#[cfg(feature = "tokio")]
+use crate::unwind;
+
+/// While it or a clone of it exists, the paused clock of a runtime does not advance by itself.
+///
+/// Tokio advances a paused clock when its runtime is idle, unless a blocking task of the runtime exists.
+#[derive(Clone, Debug)]
+pub(crate) struct ClockHold {
+    /// Closing the channel ends the blocking task.
+    #[cfg(feature = "tokio")]
+    _open: Option<Sender<()>>,
+}
+
+/// How long one blocking task holds the clock. It spawns the next one before it ends.
+///
+/// A single task that lasts as long as the hold would keep `Runtime::drop` waiting, and keep the only thread
+/// of a runtime with `max_blocking_threads(1)` from all other tasks.
+#[cfg(feature = "tokio")]
+const TURN: Duration = Duration::from_millis(10);
+
+impl ClockHold {
+    /// Holds the clock of the current runtime, if that is paused.
+    pub(crate) fn here() -> Self {
+        Self {
+            #[cfg(feature = "tokio")]
+            _open: Clock::EXECUTOR.is_virtual().then(open).flatten(),
+        }
+    }
+}
+
+#[cfg(feature = "tokio")]
+fn open() -> Option<Sender<()>> {
+    let runtime = Handle::try_current().ok()?;
+    let (open, closed) = mpsc::channel();
+    hold(&runtime, closed);
+    Some(open)
+}
+
+/// Holds the clock of `runtime` until the channel is closed or the runtime is shut down.
+#[cfg(feature = "tokio")]
+fn hold(runtime: &Handle, closed: Receiver<()>) {
+    let next = runtime.clone();
+    let turn = move || {
+        if let Err(RecvTimeoutError::Timeout) = closed.recv_timeout(TURN) {
+            hold(&next, closed);
+        }
+    };
+    // Tokio panics if the system refuses a thread.
+    unwind::contain(|| drop(runtime.spawn_blocking(turn)));
+}
