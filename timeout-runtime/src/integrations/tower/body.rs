@@ -15,7 +15,7 @@ use pin_project_lite::pin_project;
 use crate::context::Scope;
 
 use super::grpc;
-use super::server::Refusal;
+use super::refusal::Refusal;
 use super::work::Work;
 
 type BoxError = Box<dyn Error + Send + Sync>;

@@ -3,7 +3,7 @@
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
 
-use super::server::Refusal;
+use super::refusal::Refusal;
 
 const KIND: &str = "application/grpc";
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");

@@ -9,11 +9,15 @@ mod body;
 mod client;
 mod grpc;
 mod header;
+mod refusal;
 mod server;
+mod waiting;
 mod work;
 
 pub use body::ServerBody;
 pub use client::{ClientError, ClientFuture, ClientLayer, ClientService};
 pub use grpc::grpc_status;
 pub use header::{DeadlineHeader, HeaderError, HeaderMistake};
-pub use server::{Refusal, ServerFuture, ServerLayer, ServerService, http_status};
+pub use refusal::{Refusal, http_status};
+pub use server::{ServerFuture, ServerLayer, ServerService};
+pub use waiting::{Waiting, WaitingFuture, WaitingServerLayer};

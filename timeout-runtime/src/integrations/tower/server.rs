@@ -1,6 +1,5 @@
 //! [`ServerLayer`]: the deadline of a request around the service that answers it.
 
-use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +17,9 @@ use crate::deadline::Deadline;
 
 use super::body::ServerBody;
 use super::grpc::{self, grpc_status};
-use super::header::{DeadlineHeader, HeaderError};
+use super::header::DeadlineHeader;
+use super::refusal::{Refusal, http_status};
+use super::waiting::WaitingServerLayer;
 use super::work::Work;
 
 /// Reads the deadline of each request, and opens a [`CallContext`] with it around the service.
@@ -40,6 +41,18 @@ use super::work::Work;
 ///
 /// How it answers in the place of the service is up to a function, as [`grpc_status`] and [`http_status`] are. A gRPC client gets a
 /// status from each: see [`new`](Self::new).
+///
+/// # Where the time of a request starts
+///
+/// It starts when the layer's service is called. Tower asks a service whether it is ready before
+/// that, without the request, so the layer cannot know whether a request waits meanwhile. Behind a
+/// `ConcurrencyLimit` or a `RateLimit` inside the layer, such a wait is not part of the deadline.
+///
+/// - [`count_waiting`](Self::count_waiting) moves the wait into the call, where the deadline covers it.
+/// - Tower's `load_shed` around the layer refuses a request that would have to wait.
+/// - A limit outside the layer makes requests wait there, before their time starts.
+///
+/// # Examples
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -73,45 +86,6 @@ pub struct ServerLayer<A> {
     answer: A,
     ignores_malformed: bool,
     at_most: Duration,
-}
-
-/// Why a [`ServerLayer`] answers in the place of its service, or breaks off its answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The deadline has passed, before the service was called or before it had answered to the end.
-    Expired,
-    /// The header cannot be read, and the layer does not ignore that.
-    Malformed(HeaderError),
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Expired => f.write_str("the deadline of the request has passed"),
-            Self::Malformed(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for Refusal {}
-
-/// Answers with an empty body and the status 504, gateway timeout, where time has run out, and 400, bad request, for a malformed header.
-///
-/// ```
-/// use timeout_runtime::integrations::tower::{Refusal, http_status};
-///
-/// assert_eq!(http_status::<()>(Refusal::Expired).status(), 504);
-/// ```
-#[must_use]
-#[allow(clippy::needless_pass_by_value)] // As functions of users may want to have it.
-pub fn http_status<B: Default>(refusal: Refusal) -> Response<B> {
-    let mut answer = Response::new(B::default());
-    *answer.status_mut() = match refusal {
-        Refusal::Expired => StatusCode::GATEWAY_TIMEOUT,
-        Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
-    };
-    answer
 }
 
 impl<B: Default> ServerLayer<fn(Refusal) -> Response<B>> {
@@ -167,11 +141,49 @@ impl<A> ServerLayer<A> {
         self
     }
 
-    /// No request takes longer than this, with whatever header or none. By default one without header has no deadline.
+    /// Gives each request this limit, whatever its header says, and also without a header. By default
+    /// a request without header has no deadline.
+    ///
+    /// The limit starts when this service is called, not when the request begins to wait for a ready
+    /// service: see [where the time starts](ServerLayer#where-the-time-of-a-request-starts).
     #[must_use]
     pub fn at_most(mut self, limit: Duration) -> Self {
         self.at_most = limit;
         self
+    }
+
+    /// Also counts how long a request waits until the service inside is ready.
+    ///
+    /// The layer's service is then always ready, and each call waits on a clone of the service inside.
+    /// A request whose time passes while it waits is answered in the place of the service and never
+    /// reaches it. The number of waiting requests is bounded by their deadlines only, and load
+    /// shedding around this layer sheds nothing.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    /// use http::{Request, Response, StatusCode};
+    /// use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
+    /// use tower::{ServiceBuilder, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let layer = ServerLayer::http(DeadlineHeader::envoy()).at_most(Duration::from_millis(50));
+    /// let service = ServiceBuilder::new()
+    ///     .layer(layer.count_waiting())
+    ///     .concurrency_limit(1)
+    ///     .service(service_fn(async |_: Request<()>| {
+    ///         std::future::pending::<Result<Response<String>, Infallible>>().await
+    ///     }));
+    ///
+    /// let ask = || service.clone().oneshot(Request::new(()));
+    /// let (first, second) = tokio::join!(ask(), ask()); // both after 50 ms
+    /// assert_eq!(first?.status(), StatusCode::GATEWAY_TIMEOUT);
+    /// assert_eq!(second?.status(), StatusCode::GATEWAY_TIMEOUT);
+    /// # Ok::<(), Infallible>(()) }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn count_waiting(self) -> WaitingServerLayer<A> {
+        WaitingServerLayer { layer: self }
     }
 
     /// Until when a request with these headers is to be answered.

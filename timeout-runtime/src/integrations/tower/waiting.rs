@@ -1,0 +1,108 @@
+//! [`WaitingServerLayer`]: the deadline of a request also covers its wait for a ready service.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::deadline::Deadline;
+
+use super::server::{ServerLayer, ServerService};
+
+/// A [`ServerLayer`] that counts the wait for a ready service; made by [`ServerLayer::count_waiting`].
+#[derive(Clone, Debug)]
+pub struct WaitingServerLayer<A> {
+    pub(super) layer: ServerLayer<A>,
+}
+
+impl<S, A: Clone> Layer<S> for WaitingServerLayer<A> {
+    type Service = ServerService<Waiting<S>, A>;
+
+    fn layer(&self, service: S) -> Self::Service {
+        self.layer.layer(Waiting { service })
+    }
+}
+
+/// A service that is always ready: each call waits on a clone of the service inside.
+#[derive(Clone, Debug)]
+pub struct Waiting<S> {
+    service: S,
+}
+
+impl<S, R> Service<R> for Waiting<S>
+where
+    S: Service<R> + Clone,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = WaitingFuture<S, S::Future, R>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        WaitingFuture {
+            stage: Stage::Waits {
+                service: self.service.clone(),
+                request: Some(request),
+            },
+        }
+    }
+}
+
+pin_project! {
+    /// The call of a [`Waiting`] service, to be awaited.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct WaitingFuture<S, F, R> {
+        #[pin]
+        stage: Stage<S, F, R>,
+    }
+}
+
+pin_project! {
+    #[project = StagePinned]
+    enum Stage<S, F, R> {
+        Waits { service: S, request: Option<R> },
+        Called { #[pin] future: F },
+    }
+}
+
+impl<S, R> Future for WaitingFuture<S, S::Future, R>
+where
+    S: Service<R>,
+{
+    type Output = Result<S::Response, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut stage = self.project().stage;
+        loop {
+            let future = match stage.as_mut().project() {
+                StagePinned::Called { future } => return future.poll(context),
+                StagePinned::Waits { service, request } => {
+                    ready!(service.poll_ready(context))?;
+                    // The service may have become ready at the deadline, by requests that ended there.
+                    // The layer around this future answers then.
+                    if Deadline::current().has_passed() {
+                        return Poll::Pending;
+                    }
+                    let Some(request) = request.take() else {
+                        return Poll::Pending;
+                    };
+                    service.call(request)
+                }
+            };
+            stage.set(Stage::Called { future });
+        }
+    }
+}
+
+impl<S, F, R> fmt::Debug for WaitingFuture<S, F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitingFuture").finish_non_exhaustive()
+    }
+}
