@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use support::{APART, EVERY_WAY, Gate, SHORT, SOON, Way, limit, record};
 use timeout_runtime::workers::{self, Settings};
-use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError};
+use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError, add_listener};
 
 /// One test at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -60,6 +60,31 @@ fn abandoned_operations_are_listed_until_they_have_ended() {
         assert_eq!(workers::stats().abandoned, 0, "{way:?}");
         // Ended means reported.
         assert_eq!(recorder.kinds().len(), 2, "{way:?}");
+    }
+}
+
+/// An operation stayed in the list while its late event was emitted, so a retry from a listener was
+/// refused.
+#[test]
+fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
+    const NAME: &str = "pool_leftovers::late_event";
+
+    let _turn = TURN.lock();
+    for way in APART {
+        let (entered, proceed) = (Gate::new(), Gate::new());
+        let (in_listener, held) = (entered.clone(), proceed.clone());
+        let _listener = add_listener(move |event| {
+            if event.name == NAME && !event.kind.is_verdict() {
+                in_listener.open();
+                held.wait();
+            }
+        });
+        abandon(way, NAME).open();
+        entered.wait();
+        assert_eq!(workers::abandoned(), [], "{way:?}");
+        assert_eq!(workers::drain(Duration::ZERO), 1, "{way:?}");
+        proceed.open();
+        assert_eq!(workers::drain(SOON), 0, "{way:?}");
     }
 }
 

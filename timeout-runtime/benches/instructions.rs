@@ -10,7 +10,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::task::{Context, Poll};
 use std::{env, io};
 
-use timeout_runtime::{CancelToken, TimeoutError, timeout};
+use timeout_runtime::integrations::metrics::record_endings;
+use timeout_runtime::{CancelToken, TimeoutError, timeout, workers};
 
 /// What may be taken so many times, and how many instructions each time took when somebody looked last.
 struct Path {
@@ -19,7 +20,7 @@ struct Path {
     take: fn(u64),
 }
 
-const PATHS: [Path; 7] = [
+const PATHS: [Path; 9] = [
     Path {
         name: "token read",
         noted: 11,
@@ -77,6 +78,16 @@ const PATHS: [Path; 7] = [
         noted: 460,
         take: |times| (0..times).for_each(|x| _ = black_box(inline(x))),
     },
+    Path {
+        name: "metrics, 1 abandoned",
+        noted: 7150,
+        take: |times| dropped_calls(times, 1),
+    },
+    Path {
+        name: "metrics, 10 000 abandoned",
+        noted: 7150,
+        take: |times| dropped_calls(times, 10_000),
+    },
 ];
 
 #[timeout(name = "ready", secs = 5)]
@@ -114,6 +125,37 @@ impl Future for Pends {
         self.0 -= 1;
         Poll::Pending
     }
+}
+
+/// Drops calls that are counted by metrics, while so many operations are abandoned: a call costs the
+/// same, however many.
+fn dropped_calls(times: u64, abandoned: usize) {
+    let _metrics = record_endings();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.expect("a runtime without drivers starts");
+    runtime.block_on(async {
+        for _ in 0..abandoned {
+            poll_and_drop(left_running(), true).await;
+        }
+        for _ in 0..times {
+            poll_and_drop(pending(1), false).await;
+        }
+    });
+    assert_eq!(workers::abandoned().len(), abandoned);
+}
+
+async fn poll_and_drop<T>(call: impl Future<Output = T>, let_it_start: bool) {
+    let mut call = std::pin::pin!(call);
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    if let_it_start {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[timeout(name = "left_running", secs = 500, run = "task", max_abandoned = usize::MAX)]
+async fn left_running() -> Result<(), TimeoutError> {
+    std::future::pending().await
 }
 
 /// Polls until the end, with nothing of an executor besides.

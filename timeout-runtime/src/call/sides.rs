@@ -202,7 +202,7 @@ impl Sides<'_> {
         if let Some(report) = answer {
             self.late.put(report);
             if self.state.verdict.stop() {
-                self.report_late(id);
+                self.report_late(Some(id));
             }
         }
     }
@@ -216,19 +216,24 @@ impl Sides<'_> {
         }
         self.terms.tell(id, kind, elapsed, worker);
         if self.state.verdict.announce() {
-            self.report_late(id);
+            self.report_late(Some(id));
         }
         id
     }
 
-    /// Who comes here is the second of the two, so it is done once.
-    fn report_late(&self, id: CallId) {
-        if let Some(report) = self.late.take() {
-            let elapsed = self.terms.until(report.at);
-            let kind = report.late();
-            self.terms.tell(id, kind, elapsed, self.state.worker());
-        }
-        abandoned::remove(self.state.key());
+    /// Only the second side to finish calls this, so the report is sent once. `id` is the call's
+    /// number, if this side knows it; otherwise the entry among the abandoned operations has it.
+    fn report_late(&self, id: Option<CallId>) {
+        // Removed before listeners are called: one that calls the function again must find room.
+        let ended = abandoned::remove(self.state.key());
+        let Some(report) = self.late.take() else {
+            return;
+        };
+        let id = ended.as_ref().map(|ended| ended.call).or(id);
+        let id = id.unwrap_or_else(|| self.terms.id());
+        let elapsed = self.terms.until(report.at);
+        self.terms
+            .tell(id, report.late(), elapsed, self.state.worker());
     }
 }
 
@@ -274,9 +279,7 @@ impl Sides<'_> {
     pub(crate) fn stop(&self, report: Report) {
         self.late.put(report);
         if self.state.verdict.stop() {
-            // It was left while it ran, and is known by that.
-            let id = abandoned::call(self.state.key());
-            self.report_late(id.unwrap_or_else(|| self.terms.id()));
+            self.report_late(None);
         }
     }
 

@@ -30,7 +30,7 @@
 //! `metrics::with_local_recorder` installs a recorder on one thread, and `metrics` cannot hand it to
 //! another. The local recorder gets the outcomes of the calls that its thread makes. It does not get
 //! their late endings, nor what operations record themselves on workers and in tasks: those go to
-//! the global recorder, where the gauge then falls although it has risen in the local one.
+//! the global recorder, so the gauge of the local one does not fall.
 //! A propagator installs a `'static` recorder there, too:
 //!
 //! ```
@@ -49,17 +49,13 @@
 //! RECORDER.set(Some(&NoopRecorder));
 //! ```
 
-use std::collections::HashSet;
-use std::sync::Mutex;
-
 use ::metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
 use crate::event::listener::{ListenerHandle, add_listener};
-use crate::event::{CallId, Event, EventKind};
+use crate::event::{Event, EventKind};
 use crate::one_line::OneLine;
-use crate::sync::lock;
 use crate::workers::abandoned;
 
 const CALLS: &str = "timeout_calls_total";
@@ -67,11 +63,12 @@ const DURATION: &str = "timeout_call_duration_seconds";
 const LATE: &str = "timeout_late_endings_total";
 const ABANDONED: &str = "timeout_abandoned_operations";
 
-/// Counts every event of this process from now on, and describes the numbers to the recorder that is there now. To be called once: a second time counts
-/// everything twice.
+/// Counts every event of this process from now on, and describes the numbers to the installed recorder. Call it once: a second
+/// listener counts every event again.
 ///
-/// The gauge has the operations that are abandoned from now on. When the listener is removed, it stays as it is. Install the recorder first: without one the numbers go
-/// nowhere, and one that comes later sees operations end, and the gauge fall, whose beginning it has not seen.
+/// The gauge shows all operations that are abandoned, also those from before. When the listener is removed, the gauge keeps its
+/// value. Install the recorder first: without one, counts are lost. In a recorder that is installed later, the gauge of a name is
+/// right from the next event of that name that changes it.
 pub fn record_endings() -> ListenerHandle {
     describe_counter!(CALLS, Unit::Count, "Calls that have ended.");
     describe_histogram!(
@@ -85,29 +82,45 @@ pub fn record_endings() -> ListenerHandle {
         Unit::Count,
         "Operations that still run although their call has ended."
     );
-    let counted = Mutex::new(HashSet::new());
-    add_listener(move |event| record(event, &counted))
+    let listener = add_listener(record);
+    for name in abandoned::names() {
+        show_abandoned(name);
+    }
+    listener
 }
 
-/// `counted` has the calls whose operations are in the gauge.
-fn record(event: &Event<'_>, counted: &Mutex<HashSet<CallId>>) {
+fn record(event: &Event<'_>) {
     let name = || OneLine(event.name).into_text();
     let status = event.kind.as_str();
     if !event.kind.is_verdict() {
         counter!(LATE, "name" => name(), "status" => status).increment(1);
-        let was_counted = lock(counted).remove(&event.call);
-        if was_counted {
-            gauge!(ABANDONED, "name" => name()).decrement(1);
-        }
+        show_abandoned(event.name);
         return;
     }
     counter!(CALLS, "name" => name(), "status" => status).increment(1);
     if !matches!(event.kind, EventKind::NotStarted(_)) {
         histogram!(DURATION, "name" => name(), "status" => status).record(event.elapsed);
     }
-    // An operation is listed before its call's verdict is told, and its late ending is told after that.
-    if abandoned::has(event.call) {
-        lock(counted).insert(event.call);
-        gauge!(ABANDONED, "name" => name()).increment(1);
+    match event.kind {
+        EventKind::Succeeded | EventKind::Failed(_) | EventKind::NotStarted(_) => {}
+        // A name without late endings gets no gauge.
+        _ if abandoned::count_of(event.name) == 0 => {}
+        _ => show_abandoned(event.name),
+    }
+}
+
+/// Sets the gauge to the number of abandoned operations called `name`. That number changes before the
+/// event that leads here, and is read again after it was set: of several threads, the last to set the
+/// gauge sets it right.
+fn show_abandoned(name: &'static str) {
+    let gauge = gauge!(ABANDONED, "name" => OneLine(name).into_text());
+    let mut count = abandoned::count_of(name);
+    loop {
+        gauge.set(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+        let now = abandoned::count_of(name);
+        if now == count {
+            return;
+        }
+        count = now;
     }
 }

@@ -27,6 +27,15 @@ struct Registry {
     /// By what its two sides call it among themselves.
     by_key: HashMap<Key, Left>,
     by_name: HashMap<&'static str, usize>,
+    /// How many operations have ended whose late event is not yet emitted.
+    reporting: usize,
+}
+
+impl Registry {
+    /// How many operations `drain` waits for.
+    fn left(&self) -> usize {
+        self.by_key.len() + self.reporting
+    }
 }
 
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
@@ -64,8 +73,8 @@ pub fn abandoned() -> Vec<Abandoned> {
     abandoned
 }
 
-/// Waits until no abandoned operation is left, for `longest` at most; how many are left then. For an orderly shutdown, once no more
-/// calls are made: what is still running when the process ends is cut off.
+/// Waits until all abandoned operations have ended and their late events are emitted, for `longest` at most; how many are left then.
+/// For an orderly shutdown, once no more calls are made: what is still running when the process ends is cut off.
 ///
 /// It blocks the calling thread. On a current-thread Tokio runtime that keeps abandoned tasks from ending; there, call it from
 /// `spawn_blocking`.
@@ -73,7 +82,7 @@ pub fn abandoned() -> Vec<Abandoned> {
 pub fn drain(longest: Duration) -> usize {
     let until = Instant::now().checked_add(longest);
     let mut registry = lock(&*REGISTRY);
-    while !registry.by_key.is_empty() {
+    while registry.left() != 0 {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             break;
@@ -84,7 +93,7 @@ pub fn drain(longest: Duration) -> usize {
             .unwrap_or_else(PoisonError::into_inner)
             .0;
     }
-    registry.by_key.len()
+    registry.left()
 }
 
 /// Whether there are abandoned operations.
@@ -121,27 +130,35 @@ pub(crate) fn add(key: Key, call: CallId, name: &'static str, worker: Option<Wor
     }
 }
 
-/// The call of an operation that was added.
-pub(crate) fn call(key: Key) -> Option<CallId> {
-    lock(&*REGISTRY).by_key.get(&key).map(|left| left.call)
-}
-
-/// Whether the operation of `call` was added, and has not been removed.
+/// The names of all abandoned operations.
 #[cfg(feature = "metrics")]
-pub(crate) fn has(call: CallId) -> bool {
-    any()
-        && lock(&*REGISTRY)
-            .by_key
-            .values()
-            .any(|left| left.call == call)
+pub(crate) fn names() -> Vec<&'static str> {
+    lock(&*REGISTRY).by_name.keys().copied().collect()
 }
 
-/// The operation has ended, and that has been told; nothing happens if it was never added.
-pub(crate) fn remove(key: Key) {
+/// How many operations called `name` are abandoned.
+#[cfg(feature = "metrics")]
+pub(crate) fn count_of(name: &str) -> usize {
+    let registry = lock(&*REGISTRY);
+    registry.by_name.get(name).copied().unwrap_or(0)
+}
+
+/// An operation that was removed. `drain` waits until this is dropped, after its late event.
+pub(crate) struct Ended {
+    pub(crate) call: CallId,
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        lock(&*REGISTRY).reporting -= 1;
+        REMOVED.notify_all();
+    }
+}
+
+/// Removes an operation that has ended. Returns `None` if it was never added.
+pub(crate) fn remove(key: Key) -> Option<Ended> {
     let mut registry = lock(&*REGISTRY);
-    let Some(left) = registry.by_key.remove(&key) else {
-        return;
-    };
+    let left = registry.by_key.remove(&key)?;
     registry.by_key.shrink();
     if let Some(count) = registry.by_name.get_mut(left.name) {
         *count -= 1;
@@ -150,9 +167,9 @@ pub(crate) fn remove(key: Key) {
             registry.by_name.shrink();
         }
     }
+    registry.reporting += 1;
     COUNT.fetch_sub(1, Ordering::Relaxed);
-    drop(registry);
-    REMOVED.notify_all();
+    Some(Ended { call: left.call })
 }
 
 /// Whether so many operations called `name` are abandoned that another must not start; by default half as many as there may be
