@@ -8,6 +8,9 @@
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Whether processes can fork. Elsewhere the process id is not read: WASI has none.
+const CAN_FORK: bool = cfg!(unix);
+
 /// The process that our threads belong to; no process before there are any.
 static HOME: AtomicU32 = AtomicU32::new(NO_PROCESS);
 
@@ -16,12 +19,12 @@ const NO_PROCESS: u32 = 0;
 /// Whether this process was forked from the one that our threads belong to.
 pub(crate) fn is_child() -> bool {
     let home = HOME.load(Ordering::Relaxed);
-    home != NO_PROCESS && home != process::id()
+    CAN_FORK && home != NO_PROCESS && home != process::id()
 }
 
 /// A thread is about to be started in this process.
 pub(crate) fn settle() {
-    if HOME.load(Ordering::Relaxed) == NO_PROCESS {
+    if CAN_FORK && HOME.load(Ordering::Relaxed) == NO_PROCESS {
         HOME.store(process::id(), Ordering::Relaxed);
     }
 }
