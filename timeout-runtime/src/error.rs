@@ -77,8 +77,6 @@ pub struct TimeoutError {
     started: bool,
 }
 
-const _: () = assert!(size_of::<TimeoutError>() <= 64);
-
 impl TimeoutError {
     pub(crate) fn new(
         name: &'static str,
@@ -290,3 +288,14 @@ impl fmt::Display for InvalidLimit {
 }
 
 impl Error for InvalidLimit {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a constant in the library, this assertion broke builds with randomized layouts.
+    #[test]
+    fn an_error_fits_in_a_cache_line() {
+        assert!(size_of::<TimeoutError>() <= 64);
+    }
+}
