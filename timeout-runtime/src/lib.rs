@@ -2,6 +2,13 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+compile_error!(
+    "timeout-runtime needs a clock, and this target has none in the standard library: \
+     build for `wasm32-wasip1`, or depend on timeout-runtime on other targets only, under \
+     `[target.'cfg(not(all(target_family = \"wasm\", target_os = \"unknown\")))'.dependencies]`"
+);
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __timeout_runtime;

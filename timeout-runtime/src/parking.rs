@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::thread::sleep;
 use std::time::Duration;
 
 use crate::sync::thread::{self, Thread};
@@ -13,6 +14,8 @@ use crate::unwind;
 
 /// The longest single park; a wait that is longer parks again.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+const HAS_THREADS: bool = cfg!(not(target_family = "wasm")) || cfg!(target_feature = "atomics");
 
 struct Unpark(Thread);
 
@@ -43,8 +46,14 @@ pub(crate) fn park_until(until: Tick) {
         return thread::park();
     }
     let left = until.since(Tick::now());
-    if !left.is_zero() {
+    if left.is_zero() {
+        return;
+    }
+    if HAS_THREADS {
         thread::park_timeout(left.min(LONGEST));
+    } else {
+        // `park_timeout` returns immediately here, and no other thread exists that could unpark this one.
+        sleep(left.min(LONGEST));
     }
 }
 

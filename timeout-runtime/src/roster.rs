@@ -1,9 +1,8 @@
 //! [`Roster`]: what users have registered with this process, called under no lock.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock, try_lock};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, try_lock};
 use crate::unwind::{self, Kept};
 use crate::{forked, muted};
 

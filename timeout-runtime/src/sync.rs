@@ -71,6 +71,9 @@ mod chosen {
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
 pub(crate) mod world;
 
+mod atomic_u64;
+
+pub(crate) use atomic_u64::AtomicU64;
 pub(crate) use chosen::*;
 
 /// A thread-local that is there without a first use, and if it needs no drop, to the very end of its thread.

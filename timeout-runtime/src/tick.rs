@@ -5,11 +5,15 @@ use std::time::{Duration, Instant};
 
 use crate::sync;
 
+mod coarse;
+
+use coarse::Coarse;
+
 /// What ticks are counted from, on both clocks. It is in the middle of the range: there is time before it, too.
-static ANCHOR: LazyLock<(Instant, coarsetime::Instant)> = LazyLock::new(|| {
+static ANCHOR: LazyLock<(Instant, Coarse)> = LazyLock::new(|| {
     loop {
         let before = Instant::now();
-        let coarse = coarsetime::Instant::now_without_cache_update();
+        let coarse = Coarse::now();
         // A thread that was held up between the two would put every glance off by that. As it is, the coarse clock is behind by more or less now than it
         // will be then, so a glance is off by one interrupt at most, either way.
         if before.elapsed() < Duration::from_millis(1) {
@@ -22,17 +26,6 @@ const MIDDLE: u64 = 1 << 62;
 /// How far a glance may be off. What is glanced at is set by the timer interrupt, some 60 to 1000 times a second; the
 /// rest is for a machine that is slow to serve it.
 pub(crate) const BEHIND: u64 = 100_000_000;
-
-/// Whether the coarse clock is a monotonic one. On other systems it may be set back; a model has but one clock.
-const IS_MONOTONIC: bool = !sync::IS_MODEL
-    && cfg!(any(
-        target_os = "linux",
-        target_os = "android",
-        target_os = "macos",
-        target_os = "freebsd",
-        target_os = "dragonfly",
-        windows
-    ));
 
 /// An instant in nanoseconds. What lies beyond its range, more than four centuries ahead, is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,14 +58,11 @@ impl Tick {
 
     /// About now, for a fraction of the cost: what the timer interrupt has left in memory.
     pub(crate) fn glance() -> Self {
-        if !IS_MONOTONIC {
-            return Self::now();
-        }
         let (_, anchor) = *ANCHOR;
-        let now = coarsetime::Instant::now_without_cache_update();
-        Self::read(Self(
-            MIDDLE.saturating_add(now.duration_since(anchor).as_nanos()),
-        ))
+        match anchor.elapsed_nanos() {
+            Some(nanos) => Self::read(Self(MIDDLE.saturating_add(nanos))),
+            None => Self::now(),
+        }
     }
 
     /// Whether it is so far ahead of the system's clock that a glance tells. `false` says nothing: read the clock.

@@ -6,12 +6,13 @@ pub(crate) mod listener;
 use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use crate::error::{Cause, Rounded};
 use crate::one_line::OneLine;
 use crate::policy::Policy;
+use crate::sync::AtomicU64;
 
 /// Tells one call from every other of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

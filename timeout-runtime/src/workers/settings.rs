@@ -1,10 +1,10 @@
 //! [`Settings`] of the pool.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::sync;
+use crate::sync::{self, AtomicU64};
 
 /// As many workers as Tokio's blocking pool may have threads.
 const CAP: usize = 512;

@@ -6,10 +6,11 @@
 
 use std::hint;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::sync::AtomicU64;
 use crate::tick::{self, Tick};
 
 use super::settings;

@@ -19,14 +19,15 @@
 //!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use crate::deadline::Clock;
 use crate::event::WorkerName;
 use crate::parking;
 use crate::sync::thread::{self, Thread};
-use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Mutex, Ordering, const_thread_local, lock};
+use crate::sync::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, const_thread_local, lock,
+};
 use crate::tick::Tick;
 use crate::unwind;
 
