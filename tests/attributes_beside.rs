@@ -254,3 +254,37 @@ mod cases {
         assert!(CancelToken::current().sleep(Duration::MAX / row).is_err());
     }
 }
+
+/// With the `test_case` of ntest, which panics on an attribute below it that holds anything but literals, such as a path.
+mod literal_cases {
+    use super::*;
+    use ntest_test_cases::test_case;
+
+    #[test_case(7)]
+    #[timeout(secs = 60, fallback = "panic_on_timeout")]
+    #[test_case(8)]
+    #[timeout(
+        secs = 60,
+        fallback = "timeout_runtime::panic_on_timeout",
+        token = "stop"
+    )]
+    fn below(one: u32) {
+        assert!((7..9).contains(&one));
+        assert!(Deadline::current().remaining().is_some());
+    }
+
+    #[test_case(7)]
+    #[timeout(ms = 30, fallback = "panic_on_timeout", on_late = "drop")]
+    #[should_panic(expected = "(limit 30ms)")]
+    fn hangs(row: u32) {
+        assert!(CancelToken::current().sleep(Duration::MAX / row).is_err());
+    }
+
+    #[timeout(secs = 60, fallback = panic_on_timeout)]
+    #[test_case(7)]
+    #[test_case(8)]
+    fn above(one: u32) {
+        assert!((7..9).contains(&one));
+        assert!(cancel_token.remaining().is_some());
+    }
+}

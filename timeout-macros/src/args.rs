@@ -197,6 +197,12 @@ impl Args {
 
     /// The expressions that are evaluated in front of the operation, as typed, or nothing.
     pub(crate) fn expressions(&self) -> [TokenStream; 9] {
+        // A path between quotes is typed as a literal.
+        let function = |slot: &Slot<TokenStream>| {
+            slot.given()
+                .map(|given| given.value.clone())
+                .unwrap_or_default()
+        };
         [
             self.ms.typed(),
             self.secs.typed(),
@@ -204,8 +210,8 @@ impl Args {
             self.grace.typed(),
             self.upstream.typed(),
             self.deadline.typed(),
-            self.fallback.typed(),
-            self.on_late.typed(),
+            function(&self.fallback),
+            function(&self.on_late),
             self.max_abandoned.typed(),
         ]
     }

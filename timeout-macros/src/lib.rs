@@ -65,12 +65,12 @@ use crate::plan::{Door, Plan};
 /// | `cancel` | `true`, `false` | `true` | whether the token fires at the limit; `false` lets the operation run on, abandoned |
 /// | `grace` | as `limit` | none | how long past the signal an answer still counts; callers wait that much longer |
 /// | `run` | `"worker"`, `"inline"`, `"task"` | see below | where the operation runs |
-/// | `token` | identifier | `cancel_token` | the name under which the body finds its token |
+/// | `token` | identifier, or string that holds one | `cancel_token` | the name under which the body finds its token |
 /// | `upstream` | token, or `[a, b]` | none | further tokens that stop this call: `CancelToken`, `Option` of one, slices of them; taken by reference |
 /// | `deadline` | expression of type `Deadline` or `Instant` | none | a deadline besides the limit, such as that of a whole request; the earlier of the two holds |
 /// | `inherit` | `true`, `false` | `true` | whether the deadline and the token of the call around this one bind it |
-/// | `fallback` | function of `TimeoutError` | | gives callers their answer when there is none; makes any return type possible |
-/// | `on_late` | function of the return type | | gets an answer that callers no longer get, to give back what is in it |
+/// | `fallback` | function of `TimeoutError`, or string that holds its path | | gives callers their answer when there is none; makes any return type possible |
+/// | `on_late` | function of the return type, or string that holds its path | | gets an answer that callers no longer get, to give back what is in it |
 /// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuse to start while so many operations of this function run abandoned |
 /// | `crate` | path, or string that holds one | `::timeout_runtime` | where the runtime is, if it is renamed or re-exported |
 ///
@@ -185,6 +185,9 @@ use crate::plan::{Door, Plan};
 /// Of two attributes that wrap a function the lower one wraps the upper one. Below `#[rstest]`, which has a `timeout` of its own, write
 /// `#[timeout_runtime::timeout(…)]`, behind the cases; there it wraps the test that is made of each case, and the body finds its token
 /// with `CancelToken::current()` only.
+///
+/// Above or below `#[test_case(…)]` of `ntest` the limit is that of each case. Below it, write every value as a literal, as in
+/// `fallback = "panic_on_timeout"`, and the attribute without a path: that macro panics on anything else.
 ///
 /// # What it writes
 ///

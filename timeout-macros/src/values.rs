@@ -7,7 +7,9 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprClosure, ExprLit, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp};
+use syn::{
+    Expr, ExprClosure, ExprLit, ExprPath, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp,
+};
 
 use crate::args::Key;
 use crate::duration;
@@ -162,6 +164,7 @@ fn unknown_run(literal: &LitStr, typed: &str) -> syn::Error {
     )
 }
 
+/// An identifier, or a string that holds one.
 pub(crate) fn identifier(value: &Value, key: &Key) -> syn::Result<Ident> {
     match visible(&value.expr) {
         Expr::Path(path) if path.attrs.is_empty() && path.qself.is_none() => match path
@@ -176,6 +179,10 @@ pub(crate) fn identifier(value: &Value, key: &Key) -> syn::Result<Ident> {
             }
             _ => Err(key.refuse(&value.typed)),
         },
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(literal),
+            ..
+        }) => literal.parse().map_err(|_| key.refuse(&value.typed)),
         _ => Err(key.refuse(&value.typed)),
     }
 }
@@ -226,7 +233,8 @@ pub(crate) fn moment(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     })
 }
 
-/// A closure of one argument, or any other expression that is not a literal.
+/// A closure of one argument, a string that holds a path, or any other expression that is not a literal. Some macros that read the
+/// attributes below them, such as the `test_case` of `ntest`, panic unless all values are literals.
 pub(crate) fn function(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     match visible(&value.expr) {
         Expr::Closure(ExprClosure {
@@ -235,6 +243,16 @@ pub(crate) fn function(value: &Value, key: &Key) -> syn::Result<TokenStream> {
             inputs_end,
             ..
         }) if inputs.len() != 1 => Err(key.refuse(&quote!(#inputs_begin #inputs #inputs_end))),
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(literal),
+            ..
+        }) => {
+            let path = literal.parse::<ExprPath>();
+            path.map(ToTokens::into_token_stream).map_err(|_| {
+                let rule = "takes a path between quotes; drop the quotes around anything else";
+                key.refuse_with(literal, rule)
+            })
+        }
         _ => expression(value, key),
     }
 }

@@ -158,10 +158,12 @@ fn a_value_has_the_kind_of_its_option() {
         );
     }
     for args in [
-        "token = \"x\"",
         "token = self",
         "token = a::b",
         "token = a.b",
+        "token = \"a b\"",
+        "token = \"self\"",
+        "token = \"\"",
     ] {
         check_args(
             &format!("ms = 5, {args}"),
@@ -192,6 +194,16 @@ fn a_value_has_the_kind_of_its_option() {
             &["`fallback` takes a function of `TimeoutError`, as in `fallback = |_| 0`"],
         );
     }
+    for text in ["", "5", "|_| 0", "a b", "fn", "a::", "a()", "n/a"] {
+        check_args(
+            &format!("ms = 5, fallback = {text:?}"),
+            &["`fallback` takes a path between quotes; drop the quotes around anything else"],
+        );
+        check_args(
+            &format!("ms = 5, on_late = {text:?}"),
+            &["`on_late` takes a path between quotes; drop the quotes around anything else"],
+        );
+    }
     for args in ["on_late = 5", "on_late = || {}", "on_late = |a, b| {}"] {
         check_args(
             &format!("ms = 5, {args}"),
@@ -209,6 +221,22 @@ fn a_value_has_the_kind_of_its_option() {
     check_args(
         "ms = 5, grace = 5",
         &["`grace` takes a duration, as in `grace = \"250ms\"`"],
+    );
+}
+
+// A macro that accepts only literals in the attributes below it panicked on the path.
+#[test]
+fn a_path_between_quotes_is_the_path() {
+    let with = |fallback: &str, late: &str, token: &str| {
+        let args = format!("ms = 5, fallback = {fallback}, on_late = {late}, token = {token}");
+        expand(&format!(
+            "#[timeout({args})] fn f() -> u8 {{ stop.check() }}"
+        ))
+        .to_string()
+    };
+    assert_eq!(
+        with("\"a::b\"", "\"<Self as T>::late::<u8>\"", "\"stop\""),
+        with("a::b", "<Self as T>::late::<u8>", "stop"),
     );
 }
 

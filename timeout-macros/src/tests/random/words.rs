@@ -51,7 +51,7 @@ pub(super) fn right(option: &str) -> &'static [&'static str] {
         ],
         "cancel" | "inherit" => &["true", "false"],
         "run" => &["\"worker\"", "\"inline\"", "\"task\""],
-        "token" => &["stop", "cancel_token", "r#type", "union", "t"],
+        "token" => &["stop", "cancel_token", "r#type", "union", "t", "\"stop\""],
         "upstream" => &[
             "shutdown",
             "[]",
@@ -74,6 +74,7 @@ pub(super) fn right(option: &str) -> &'static [&'static str] {
             "|error: TimeoutError| -> Option<u8> { None }",
             "move |_| x",
             "f::<T>",
+            "\"panic_on_timeout\"",
         ],
         "on_late" => &[
             "drop",
@@ -81,6 +82,7 @@ pub(super) fn right(option: &str) -> &'static [&'static str] {
             "|_: Option<u8>| {}",
             "{ let pool = pool.clone(); move |late| pool.put(late) }",
             "self.give_back()",
+            "\"Self::give_back\"",
         ],
         "crate" => &[
             "facade",
@@ -119,11 +121,11 @@ pub(super) fn wrong(option: &str) -> &'static [&'static str] {
         ],
         "cancel" | "inherit" => &["1", "maybe", "\"true\"", "!true"],
         "run" => &["\"inlin\"", "inline", "5", "\"\"", "\"worker \""],
-        "token" => &["\"x\"", "self", "a::b", "5", "crate", "f()", "_"],
+        "token" => &["\"x y\"", "self", "a::b", "5", "crate", "f()", "_"],
         "upstream" => &["5", "\"a\"", "[x, 5]", "-1"],
         "deadline" => &["5", "\"5s\"", "'x'", "1.5"],
         "on_late" => &["5", "|| {}", "|x, y| drop(x)", "true"],
-        "fallback" => &["5", "|| 0", "|x, y| 0", "\"x\""],
+        "fallback" => &["5", "|| 0", "|x, y| 0", "\"x y\""],
         "crate" => &[
             "5", "\"a b\"", "f()", "a::<u8>", "\"\"", "a::try", "\"fn\"", "\"a::_\"",
         ],
