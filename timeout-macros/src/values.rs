@@ -248,7 +248,7 @@ pub(crate) fn function(value: &Value, key: &Key) -> syn::Result<TokenStream> {
             ..
         }) => {
             let path = literal.parse::<ExprPath>();
-            path.map(ToTokens::into_token_stream).map_err(|_| {
+            path.and_then(|_| literal.parse()).map_err(|_| {
                 let rule = "takes a path between quotes; drop the quotes around anything else";
                 key.refuse_with(literal, rule)
             })
