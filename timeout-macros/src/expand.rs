@@ -263,7 +263,6 @@ impl<'a> Expansion<'a> {
     /// What callers get, where that is more than the return type says. With `on_late`, the answer is wrapped until a caller has it:
     ///
     /// ```text
-    /// let __on_late = __timeout_p::on_late(__timeout_p::never_run::<Option<Connection>>, give_back);
     /// __timeout_p::sync_worker_or::<__timeout_p::Unclaimed<Option<Connection>, _>, _, _, _>(
     ///     __ask,
     ///     __timeout_p::claim_or_convert::<Option<Connection>>(),

@@ -47,15 +47,16 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
             .as_ref()
             .map(|count| ask(count, "max_abandoned", &count.value)),
     );
-    options.extend(plan.fallback.as_ref().map(|fallback| {
-        let function = &fallback.value;
-        (fallback.place, quote_spanned!(here=> let __fallback = __timeout_p::fallback(__timeout_p::never_run::<#answer>, #function);))
-    }));
-    options.extend(plan.on_late.as_ref().map(|on_late| {
-        let function = &on_late.value;
-        let sent = plan.run.moves_away().then(|| quote_spanned!(here.located_at(function.span())=> let __on_late = __timeout_p::on_late_elsewhere(__on_late);));
-        (on_late.place, quote_spanned!(here=> let __on_late = __timeout_p::on_late(__timeout_p::never_run::<#answer>, #function); #sent))
-    }));
+    options.extend(
+        plan.fallback
+            .as_ref()
+            .map(|given| fallback(given, here, answer)),
+    );
+    options.extend(
+        plan.on_late
+            .as_ref()
+            .map(|given| on_late(given, here, answer, plan.run.moves_away())),
+    );
     options.sort_by_key(|(place, _)| *place);
     let options = options.into_iter().map(|(_, option)| option);
     let caller = plan
@@ -95,6 +96,47 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
         #(#conditions)* let (__ask, __form) = __ask.caller_token(#token);
         #(#conditions)* let _ = &#typed;
     }
+}
+
+/// The function is evaluated with the other options, and called by a closure whose call stands at the attribute:
+///
+/// ```text
+/// let __fallback = __timeout_p::fallback(__timeout_p::never_run::<u32>, panic_on_timeout).function();
+/// let __fallback = __timeout_p::or(move |__error| __fallback(__error));
+/// ```
+fn fallback(given: &Given<TokenStream>, here: Span, answer: &TokenStream) -> (usize, TokenStream) {
+    let function = &given.value;
+    let statements = quote_spanned! {here=>
+        let __fallback = __timeout_p::fallback(__timeout_p::never_run::<#answer>, #function).function();
+        let __fallback = __timeout_p::or(move |__error| __fallback(__error));
+    };
+    (given.place, statements)
+}
+
+/// The same for `on_late`, which may have to go to another thread:
+///
+/// ```text
+/// let __on_late = __timeout_p::on_late(__timeout_p::never_run::<Option<u32>>, give_back).function();
+/// let __on_late = __timeout_p::on_late_elsewhere(__on_late);
+/// let __on_late = __timeout_p::late(__timeout_p::never_run::<Option<u32>>, move |__answer| __on_late(__answer));
+/// ```
+fn on_late(
+    given: &Given<TokenStream>,
+    here: Span,
+    answer: &TokenStream,
+    moves_away: bool,
+) -> (usize, TokenStream) {
+    let function = &given.value;
+    let there = here.located_at(function.span());
+    let sent = moves_away.then(
+        || quote_spanned!(there=> let __on_late = __timeout_p::on_late_elsewhere(__on_late);),
+    );
+    let statements = quote_spanned! {here=>
+        let __on_late = __timeout_p::on_late(__timeout_p::never_run::<#answer>, #function).function();
+        #sent
+        let __on_late = __timeout_p::late(__timeout_p::never_run::<#answer>, move |__answer| __on_late(__answer));
+    };
+    (given.place, statements)
 }
 
 fn limit(limit: &Given<Limit>) -> (usize, TokenStream) {

@@ -10,7 +10,7 @@ use crate::call::made::{self, MadeCall};
 use crate::call::polled::Run;
 use crate::call::remote::RemoteCall;
 use crate::call::report::Classify;
-use crate::call::rim::{Convert, Finish, Or, OrElse};
+use crate::call::rim::{Convert, Finish, Or};
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
 use crate::call::worker::{self, OnWorker};
@@ -26,9 +26,10 @@ pub use std::{concat, module_path};
 
 pub use crate::call::TokenParam;
 pub use crate::call::ask::Ask;
+pub use crate::call::checked::{Checked, Otherwise};
 pub use crate::call::polled::InlineCall;
 pub use crate::call::unclaimed::{
-    Unclaimed, claim, claim_or_convert, ending, on_late, on_late_elsewhere, unclaimed,
+    Unclaimed, claim, claim_or_convert, ending, late, on_late, on_late_elsewhere, unclaimed,
     unclaimed_future, unclaimed_maker,
 };
 pub use crate::error::TimeoutError;
@@ -226,13 +227,25 @@ pub trait Fallback<R>: FnOnce(TimeoutError) -> R {}
 #[diagnostic::do_not_recommend]
 impl<R, B: FnOnce(TimeoutError) -> R> Fallback<R> for B {}
 
-/// Gives a `fallback` its expected type. That it is a function of `TimeoutError` is asked here and nowhere else, so that a wrong one is one
-/// error.
-pub fn fallback<R, B: Fallback<R>>(_never_run: fn() -> R, function: B) -> OrElse<R, B> {
-    OrElse {
-        function,
-        call: |function, error| function(error),
+/// Gives a `fallback` its expected type. Only this bound reports a value that is no function of `TimeoutError`.
+pub fn fallback<R, B: Fallback<R>>(
+    _never_run: fn() -> R,
+    function: B,
+) -> Checked<B, fn(TimeoutError) -> R> {
+    Checked::new(function)
+}
+
+impl<R, B: FnOnce(TimeoutError) -> R> Checked<B, fn(TimeoutError) -> R> {
+    /// The function.
+    pub fn function(self) -> B {
+        self.into_function()
     }
+}
+
+/// A `fallback` that generated code calls. That call is written beside the attribute: a `#[track_caller]` function, called from here,
+/// would see a line of the standard library.
+pub fn or<R, B: FnOnce(TimeoutError) -> R>(call: B) -> Or<B> {
+    Or(call)
 }
 
 /// A returned value of any type, with `fallback`.

@@ -8,6 +8,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod carried;
+pub(crate) mod checked;
 pub(crate) mod inline;
 mod large;
 pub(crate) mod made;

@@ -38,25 +38,6 @@ fn outside_the_call<T>(make: impl FnOnce(TimeoutError) -> T, error: TimeoutError
     frame::outside(|| make(error))
 }
 
-/// As `Or`, where nothing is asked of the type of the function any more.
-#[derive(Debug)]
-pub struct OrElse<R, B> {
-    pub(crate) function: B,
-    pub(crate) call: fn(B, TimeoutError) -> R,
-}
-
-impl<R, B> Finish<R> for OrElse<R, B> {
-    type Output = R;
-
-    #[inline]
-    fn finish(self, ending: Result<R, TimeoutError>) -> R {
-        match ending {
-            Ok(answer) => answer,
-            Err(error) => outside_the_call(|error| (self.call)(self.function, error), error),
-        }
-    }
-}
-
 /// An outcome.
 pub(crate) struct AsOutcome;
 

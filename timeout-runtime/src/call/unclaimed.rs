@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -14,6 +15,7 @@ use crate::error::TimeoutError;
 use crate::returns::FromTimeout;
 use crate::{frame, unwind};
 
+use super::checked::Checked;
 use super::report::Classify;
 use super::rim::{Convert, Finish, Or};
 
@@ -42,9 +44,25 @@ pub trait Late<R>: FnOnce(R) {}
 #[diagnostic::do_not_recommend]
 impl<R, L: FnOnce(R)> Late<R> for L {}
 
-/// Gives an `on_late` its expected type. That it is a function of the answer is asked here and nowhere else, so that a wrong one is one error.
-pub fn on_late<R, L: Late<R>>(_never_run: fn() -> R, function: L) -> OnLate<R, L> {
-    OnLate::new(function)
+/// Gives an `on_late` its expected type. Only this bound reports a value that is no function of the return type.
+pub fn on_late<R, L: Late<R>>(_never_run: fn() -> R, function: L) -> Checked<L, Takes<R>> {
+    Checked::new(function)
+}
+
+/// A function that takes what an operation returns.
+#[derive(Debug)]
+pub struct Takes<R>(PhantomData<fn(R)>);
+
+impl<R, L: FnOnce(R)> Checked<L, Takes<R>> {
+    /// The function.
+    pub fn function(self) -> L {
+        self.into_function()
+    }
+}
+
+/// An `on_late` that generated code calls. That call is written beside the attribute, where a `#[track_caller]` function looks for it.
+pub fn late<R, L: FnOnce(R)>(_never_run: fn() -> R, call: L) -> OnLate<R, L> {
+    OnLate::new(call)
 }
 
 /// What can get an answer elsewhere.
@@ -57,9 +75,9 @@ pub trait LateElsewhere: Send {}
 #[diagnostic::do_not_recommend]
 impl<L: Send> LateElsewhere for L {}
 
-/// An `on_late` that goes along with the operation.
-pub fn on_late_elsewhere<R, L: LateElsewhere>(on_late: OnLate<R, L>) -> OnLate<R, L> {
-    on_late
+/// An `on_late` that moves to another thread with the operation.
+pub fn on_late_elsewhere<L: LateElsewhere>(function: L) -> L {
+    function
 }
 
 /// An answer on its way to the caller.

@@ -25,7 +25,9 @@ where
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(50);
-    let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0);
+    let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0)
+        .function();
+    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
     __timeout_p::Box::pin(
         __timeout_p::made_inline_or::<
             usize,

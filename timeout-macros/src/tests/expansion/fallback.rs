@@ -9,7 +9,9 @@ fn count(rows: Vec<Row>) -> usize {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("count");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0);
+    let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0)
+        .function();
+    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
     __timeout_p::sync_worker_or::<
         usize,
         _,

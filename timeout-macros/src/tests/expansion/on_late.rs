@@ -10,10 +10,15 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let __on_late = __timeout_p::on_late(
-        __timeout_p::never_run::<Result<Connection, TimeoutError>>,
-        give_back,
-    );
+            __timeout_p::never_run::<Result<Connection, TimeoutError>>,
+            give_back,
+        )
+        .function();
     let __on_late = __timeout_p::on_late_elsewhere(__on_late);
+    let __on_late = __timeout_p::late(
+        __timeout_p::never_run::<Result<Connection, TimeoutError>>,
+        move |__answer| __on_late(__answer),
+    );
     __timeout_p::sync_worker_or::<
         __timeout_p::Unclaimed<Result<Connection, TimeoutError>, _>,
         _,

@@ -10,13 +10,20 @@ async fn connect(pool: &Pool) -> Connection {
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let __on_late = __timeout_p::on_late(
+            __timeout_p::never_run::<Connection>,
+            |late| pool.put(late),
+        )
+        .function();
+    let __on_late = __timeout_p::late(
         __timeout_p::never_run::<Connection>,
-        |late| pool.put(late),
+        move |__answer| __on_late(__answer),
     );
     let __fallback = __timeout_p::fallback(
-        __timeout_p::never_run::<Connection>,
-        |_| Connection::none(),
-    );
+            __timeout_p::never_run::<Connection>,
+            |_| Connection::none(),
+        )
+        .function();
+    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
     let mut __call = __timeout_p::InlineCall::new(__ask);
     let __op = __timeout_p::unclaimed_future(
         __on_late,

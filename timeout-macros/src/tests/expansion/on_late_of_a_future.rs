@@ -12,8 +12,13 @@ fn connect(
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let __on_late = __timeout_p::on_late(
+            __timeout_p::never_run::<Option<Connection>>,
+            give_back,
+        )
+        .function();
+    let __on_late = __timeout_p::late(
         __timeout_p::never_run::<Option<Connection>>,
-        give_back,
+        move |__answer| __on_late(__answer),
     );
     __timeout_p::Box::pin(
         __timeout_p::made_inline_or::<

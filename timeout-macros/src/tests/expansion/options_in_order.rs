@@ -16,9 +16,11 @@ pub(crate) async fn load(&self) -> Config {
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.max_abandoned(self.max());
     let __fallback = __timeout_p::fallback(
-        __timeout_p::never_run::<Config>,
-        self.fallback(),
-    );
+            __timeout_p::never_run::<Config>,
+            self.fallback(),
+        )
+        .function();
+    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
     let __ask = __ask.grace(self.grace());
     let __ask = __ask.limit(self.config.lock().limit);
     let mut __call = __timeout_p::InlineCall::new(__ask);
