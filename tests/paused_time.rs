@@ -214,8 +214,8 @@ fn timers_of_the_runtime_wait_for_an_operation_on_a_worker() {
 
 #[test]
 fn paused_time_passes_again_once_a_worker_call_has_its_outcome() {
-    let (passes, gate) = (Gate::new(), Gate::new());
-    let (passed, stuck) = (passes.clone(), gate.clone());
+    let gate = Gate::new();
+    let stuck = gate.clone();
     ends_in_paused_time(async move || {
         let calls = limit("paused_time::abandoned", 20);
         let waits = async move |_| {
@@ -225,16 +225,14 @@ fn paused_time_passes_again_once_a_worker_call_has_its_outcome() {
         let outcome = calls.outcome_async_on_worker(waits).await;
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
         sleep(HOUR).await;
-        passed.open();
     });
-    assert!(passes.is_open(), "before the operation has ended");
     gate.open();
 }
 
 #[test]
 fn paused_time_passes_again_once_a_worker_call_is_dropped() {
-    let (passes, gate) = (Gate::new(), Gate::new());
-    let (passed, stuck) = (passes.clone(), gate.clone());
+    let gate = Gate::new();
+    let stuck = gate.clone();
     ends_in_paused_time(async move || {
         let calls = limit("paused_time::dropped", 60_000);
         let waits = async move |_| {
@@ -245,9 +243,7 @@ fn paused_time_passes_again_once_a_worker_call_is_dropped() {
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         drop(call);
         sleep(HOUR).await;
-        passed.open();
     });
-    assert!(passes.is_open(), "before the operation has ended");
     gate.open();
 }
 
