@@ -1,5 +1,7 @@
 //! Large arguments and results move between threads by value, with little stack, and end as small ones do.
 
+#![allow(clippy::large_stack_arrays, clippy::result_large_err)] // Large values are what is tested.
+
 #[path = "support/program.rs"]
 mod program;
 mod support;

@@ -1,5 +1,7 @@
 //! A program whose calls take and return a large array by value, on workers with the default stack size: `large WAY`.
 
+#![allow(clippy::large_stack_arrays, clippy::large_types_passed_by_value)] // Large values are what is tested.
+
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::thread;
