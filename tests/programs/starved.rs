@@ -1,5 +1,6 @@
 //! A program that is refused every thread: `RUST_MIN_STACK=9000000000000000000 starved`. Exits with the number of what went wrong.
 
+use std::error::Error;
 use std::future::{Future, pending};
 use std::pin::{Pin, pin};
 use std::process::ExitCode;
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
 use tokio::runtime::Builder;
 
@@ -28,6 +30,15 @@ type Ending = Outcome<u32, TimeoutError>;
 
 fn is_refused(ending: &Ending) -> bool {
     matches!(ending, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
+}
+
+/// No thread means no hook either.
+fn cannot_start_early() -> bool {
+    Settings::new()
+        .on_thread_start(|| std::process::abort())
+        .apply();
+    let started = workers::start(4);
+    started.is_err_and(|error| error.workers() == 0 && error.source().is_some())
 }
 
 fn needs_a_worker() -> bool {
@@ -153,6 +164,7 @@ fn is_woken() -> bool {
 
 fn main() -> ExitCode {
     let checks = [
+        cannot_start_early(),
         needs_a_worker(),
         answers(),
         times_out(sync_inline),

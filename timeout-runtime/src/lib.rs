@@ -33,6 +33,7 @@ mod returns;
 mod roster;
 mod sync;
 mod terms;
+mod threads;
 mod tick;
 mod timeout;
 mod timer;

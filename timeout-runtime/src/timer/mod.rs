@@ -12,6 +12,7 @@
 
 mod queue;
 
+use std::io;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::sync::{AtomicU32, Mutex, Ordering, lock, one_per_process, thread};
 use crate::tick::Tick;
 use crate::token::node::NodeWeak;
 use crate::unwind;
-use crate::{forked, parking};
+use crate::{forked, parking, threads};
 
 pub(crate) use queue::Key;
 use queue::{Entry, Queue};
@@ -106,6 +107,11 @@ pub(crate) fn rearm(key: Key, waker: Waker) -> bool {
     TIMER.rearm(key, waker)
 }
 
+/// Starts the threads of the timer, unless they are there.
+pub(crate) fn start() -> io::Result<()> {
+    TIMER.start()
+}
+
 /// Takes an alarm back; nothing happens if it has rung.
 pub(crate) fn disarm(key: Key) {
     TIMER.disarm(key);
@@ -115,13 +121,37 @@ pub(crate) fn disarm(key: Key) {
 const STUCK: Duration = Duration::from_millis(10);
 
 impl Timer {
+    /// Starts both threads, unless they are there.
+    fn start(&'static self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        self.start_keeper(&mut state)?;
+        self.start_deputy(&mut state)
+    }
+
+    fn start_keeper(&'static self, state: &mut State) -> io::Result<()> {
+        if state.keeper.is_none() {
+            state.keeper = Some(spawn("timeout-timer", || self.keep())?);
+        }
+        Ok(())
+    }
+
+    fn start_deputy(&'static self, state: &mut State) -> io::Result<()> {
+        if state.deputy.is_none() {
+            state.deputy = Some(spawn("timeout-deputy", || self.deputize())?);
+        }
+        Ok(())
+    }
+
     fn arm(&'static self, at: Tick, alarm: Alarm) -> Option<Key> {
+        if threads::is_in_hook() {
+            return None;
+        }
         let mut state = lock(&self.state);
         if state.keeper.is_none() {
             if forked::is_child() {
                 return None;
             }
-            state.keeper = Some(start("timeout-timer", || self.keep())?);
+            self.start_keeper(&mut state).ok()?;
         }
         let key = Key(state.armed.insert(alarm));
         state.queue.push(Entry { at, key });
@@ -226,21 +256,16 @@ impl Timer {
         if state.next().is_never() {
             return None;
         }
-        if state.deputy.is_none() {
-            state.deputy = start("timeout-deputy", || self.deputize());
-        }
+        self.start_deputy(state).ok()?;
         let soon = now.plus(2 * STUCK);
         state.deputy.as_mut()?.look_by(soon)
     }
 }
 
-fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
-    forked::settle();
-    let thread = thread::Builder::new().name(name.into());
-    // An impossible stack size in the environment may make the standard library panic rather than fail.
-    let spawned = unwind::catch(|| thread.spawn(run)).map_err(unwind::dispose);
-    let handle = spawned.ok()?.ok()?.thread().clone();
-    Some(Thread {
+/// Starts a thread of the timer.
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+    let handle = threads::start(name.to_owned(), None, run)?;
+    Ok(Thread {
         handle,
         sleep: Sleep::Awake,
     })

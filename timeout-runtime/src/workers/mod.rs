@@ -2,12 +2,26 @@
 //!
 //! A sync call runs on a worker by default. Workers are reused, are named `timeout-1`, `timeout-2`, and leave when they have been
 //! idle for a while.
+//!
+//! # What a worker inherits
+//!
+//! Every operating system passes some properties of a thread on to the threads that it starts. On Linux these are the
+//! scheduling class and priority, the set of processors, the signal mask, credentials that were changed for one thread, and
+//! namespaces. A worker is started by the first call that needs it, so it has the properties of that caller's thread, and
+//! keeps them for all later calls. The same holds for the threads that keep deadlines. A caller with a low priority thus
+//! makes later calls of other threads slow, and their limits late.
+//!
+//! Two things help. [`start`] starts these threads early, from a thread that has the right properties. The function given to
+//! [`Settings::on_thread_start`] runs on each of our threads first, and can set what it needs.
 
 pub(crate) mod abandoned;
+mod early;
 mod pool;
 mod settings;
 mod spin;
 mod worker;
+
+use std::sync::mpsc;
 
 use crate::call::carried::Carried;
 use crate::call::record::Apart;
@@ -15,6 +29,7 @@ use crate::event::WorkerName;
 use crate::token::links::Callback;
 
 pub use abandoned::{Abandoned, abandoned, drain};
+pub use early::{StartError, start};
 pub(crate) use pool::{Place, submit, withdraw};
 pub use pool::{Stats, stats};
 pub use settings::Settings;
@@ -27,6 +42,8 @@ pub(crate) enum Job {
     Call(Apart, Carried),
     /// It runs the callbacks of a token that fired at its deadline.
     Callbacks(Vec<Callback>),
+    /// It tells the receiver, by dropping this, that the worker is idle.
+    Ready(mpsc::Sender<()>),
     /// It does what a model has it do.
     #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
     #[allow(clippy::type_complexity)] // It is there once.
@@ -38,6 +55,10 @@ impl Job {
     fn run(self, worker: WorkerName, free: &mut dyn FnMut()) {
         match self {
             Self::Call(call, carried) => call.work(carried, worker, free),
+            Self::Ready(starting) => {
+                free();
+                drop(starting);
+            }
             Self::Callbacks(callbacks) => callbacks.into_iter().for_each(Callback::run),
             #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
             Self::Modelled(run) => run(free),

@@ -8,12 +8,13 @@
 //! 3. In a forked child no job is handed in under the lock (`forked.rs`).
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use crate::event::WorkerName;
 use crate::memory::Shrink;
 use crate::sync::{Mutex, lock, one_per_process, thread};
-use crate::{forked, unwind};
+use crate::threads;
 
 use super::worker::{Claimed, Handed, Worker};
 use super::{Job, abandoned, settings};
@@ -41,6 +42,12 @@ one_per_process! {
 /// There is no worker and none can be started.
 #[derive(Debug)]
 pub(crate) struct NoWorker;
+
+/// The system has refused a worker's thread.
+struct Refused {
+    job: Job,
+    error: io::Error,
+}
 
 /// A place in the queue.
 pub(crate) struct Ticket(u64);
@@ -73,6 +80,16 @@ pub struct Stats {
 #[must_use]
 pub fn stats() -> Stats {
     POOL.stats(abandoned::on_workers())
+}
+
+/// How many workers there are.
+pub(super) fn live() -> usize {
+    lock(&POOL.state).live.len()
+}
+
+/// Starts workers until there are `count`. Each begins with a job that `job` makes.
+pub(super) fn fill(count: usize, job: impl Fn() -> Job) -> io::Result<()> {
+    POOL.fill(count, job)
 }
 
 /// Hands `job` to a worker, started now if need be. With no worker to be had it is queued until one is free.
@@ -113,7 +130,7 @@ impl Pool {
         if let Some(claimed) = last {
             return Ok(Place::Handed(claimed.give(job)));
         }
-        if forked::is_child() {
+        if !threads::are_available() {
             return Err(NoWorker);
         }
         let mut refused = false;
@@ -130,7 +147,7 @@ impl Pool {
                 drop(state);
                 match self.start(worker) {
                     Ok(handed) => return Ok(Place::Handed(handed)),
-                    Err(back) => job = back,
+                    Err(refused) => job = refused.job,
                 }
                 refused = true;
             } else if state.live.len() > state.starting {
@@ -146,7 +163,7 @@ impl Pool {
     }
 
     fn submit_at_once(&'static self, job: Job) -> Result<(), Job> {
-        if forked::is_child() {
+        if !threads::are_available() {
             return Err(job);
         }
         let mut state = lock(&self.state);
@@ -158,7 +175,20 @@ impl Pool {
         }
         let worker = state.admit(job);
         drop(state);
-        self.start(worker).map(drop)
+        self.start(worker).map(drop).map_err(|refused| refused.job)
+    }
+
+    /// Starts workers until there are `count`. Each begins with a job that `job` makes.
+    fn fill(&'static self, count: usize, job: impl Fn() -> Job) -> io::Result<()> {
+        loop {
+            let mut state = lock(&self.state);
+            if state.live.len() >= count {
+                return Ok(());
+            }
+            let worker = state.admit(job());
+            drop(state);
+            self.start(worker).map_err(|refused| refused.error)?;
+        }
     }
 
     fn withdraw(&self, &Ticket(ticket): &Ticket) {
@@ -167,36 +197,23 @@ impl Pool {
     }
 
     /// Starts the thread of a worker that was admitted. Its job comes back if there is no thread to be had.
-    fn start(&'static self, worker: Arc<Worker>) -> Result<Handed, Job> {
-        forked::settle();
-        let mut thread = thread::Builder::new().name(worker.name.to_string());
-        if let Some(bytes) = settings::stack_size() {
-            thread = thread.stack_size(bytes);
-        }
+    fn start(&'static self, worker: Arc<Worker>) -> Result<Handed, Refused> {
         let run = {
             let worker = worker.clone();
             move || worker.run(self)
         };
-        // An impossible stack size makes the standard library panic rather than fail.
-        let spawned = unwind::catch(|| thread.spawn(run));
+        let spawned = threads::start(worker.name.to_string(), settings::stack_size(), run);
         let mut state = lock(&self.state);
         state.starting -= 1;
-        match spawned {
-            Ok(Ok(_)) => {
-                drop(state);
-                Ok(Handed::first(worker))
-            }
-            refused => {
-                state.live.remove(&worker.name);
-                drop(state);
-                if let Err(payload) = refused {
-                    unwind::dispose(payload);
-                }
-                match worker.take_job() {
-                    Some(job) => Err(job),
-                    None => unreachable!("only the worker's own thread takes its job"),
-                }
-            }
+        let Err(error) = spawned else {
+            drop(state);
+            return Ok(Handed::first(worker));
+        };
+        state.live.remove(&worker.name);
+        drop(state);
+        match worker.take_job() {
+            Some(job) => Err(Refused { job, error }),
+            None => unreachable!("only the worker's own thread takes its job"),
         }
     }
 

@@ -1,10 +1,12 @@
 //! [`Settings`] of the pool.
 
-use std::sync::OnceLock;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::sync::{self, AtomicU64};
+use crate::threads::{self, Hook};
 
 /// As many workers as Tokio's blocking pool may have threads.
 const CAP: usize = 512;
@@ -36,6 +38,16 @@ pub struct Settings {
     stack_size: Option<usize>,
     reuse: Option<bool>,
     spin: Option<bool>,
+    on_thread_start: Option<OnThreadStart>,
+}
+
+#[derive(Clone)]
+struct OnThreadStart(Hook);
+
+impl fmt::Debug for OnThreadStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnThreadStart").finish_non_exhaustive()
+    }
 }
 
 impl Settings {
@@ -82,6 +94,49 @@ impl Settings {
         self
     }
 
+    /// A function that every thread of this crate runs at its start: each worker, and each thread that keeps deadlines or runs
+    /// callbacks. It replaces the function that was set before. Threads that have been started already do not run it.
+    ///
+    /// It is the place to set what a thread would otherwise [inherit](super), such as a priority, a signal mask or a set of
+    /// processors. The thread has its name by then: `timeout-1`, `timeout-2` and so on for workers, `timeout-timer` and
+    /// `timeout-deputy` for the threads that keep deadlines.
+    ///
+    /// The function runs outside any call. The thread does nothing else before it returns, and the first call of a worker
+    /// waits for that as part of its limit. A panic ends in the function. Calls made in it may run inline; those that need a
+    /// worker are not started, for [`NoWorker`](crate::Cause::NoWorker).
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use std::thread;
+    /// use timeout_runtime::workers::Settings;
+    ///
+    /// thread_local! {
+    ///     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// }
+    ///
+    /// Settings::new()
+    ///     .on_thread_start(|| {
+    ///         let thread = thread::current();
+    ///         let name = thread.name().expect("our threads are named");
+    ///         IS_WORKER.set(!matches!(name, "timeout-timer" | "timeout-deputy"));
+    ///     })
+    ///     .apply();
+    /// ```
+    ///
+    /// With the crate `nix`, signals are left to the threads of the program:
+    ///
+    /// ```ignore
+    /// use nix::sys::signal::SigSet;
+    ///
+    /// Settings::new()
+    ///     .on_thread_start(|| SigSet::all().thread_block().expect("a valid mask"))
+    ///     .apply();
+    /// ```
+    pub fn on_thread_start(mut self, function: impl Fn() + Send + Sync + 'static) -> Self {
+        self.on_thread_start = Some(OnThreadStart(Arc::new(function)));
+        self
+    }
+
     /// Puts the settings into force.
     pub fn apply(self) {
         if let Some(cap) = self.cap {
@@ -99,6 +154,9 @@ impl Settings {
         }
         if let Some(spin) = self.spin {
             PARK.store(!spin, Ordering::Relaxed);
+        }
+        if let Some(OnThreadStart(hook)) = self.on_thread_start {
+            threads::set_hook(hook);
         }
     }
 }

@@ -1,0 +1,73 @@
+//! How our threads are started, and the function of the user that each of them runs first.
+
+use std::cell::Cell;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use crate::sync::thread::{self, Thread};
+use crate::sync::{const_thread_local, lock};
+use crate::{forked, unwind};
+
+/// A function that each of our threads runs at its start.
+pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;
+
+static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
+
+const_thread_local! {
+    static IN_HOOK: Cell<bool> = Cell::new(false);
+}
+
+/// Makes threads that start from now on run `hook`.
+pub(crate) fn set_hook(hook: Hook) {
+    let before = lock(&HOOK).replace(hook);
+    unwind::dispose(before);
+}
+
+/// Whether this code is part of the hook. It cannot wait for another thread of ours: that might run the
+/// same hook first, and so on without end. The current thread itself might be the one that it waits for.
+pub(crate) fn is_in_hook() -> bool {
+    IN_HOOK.with(Cell::get)
+}
+
+/// Whether this code can rely on threads of ours.
+pub(crate) fn are_available() -> bool {
+    !is_in_hook() && !forked::is_child()
+}
+
+/// Starts a thread that runs the hook and then `run`.
+pub(crate) fn start(
+    name: String,
+    stack_size: Option<usize>,
+    run: impl FnOnce() + Send + 'static,
+) -> io::Result<Thread> {
+    forked::settle();
+    let mut thread = thread::Builder::new().name(name);
+    if let Some(bytes) = stack_size {
+        thread = thread.stack_size(bytes);
+    }
+    let run = || {
+        run_hook();
+        run();
+    };
+    // An impossible stack size makes the standard library panic instead of failing.
+    match unwind::catch(|| thread.spawn(run)) {
+        Ok(spawned) => spawned.map(|thread| thread.thread().clone()),
+        Err(payload) => {
+            unwind::dispose(payload);
+            Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the stack size is impossible",
+            ))
+        }
+    }
+}
+
+fn run_hook() {
+    let hook = lock(&HOOK).clone();
+    if let Some(hook) = hook {
+        IN_HOOK.with(|in_hook| in_hook.set(true));
+        unwind::contain(|| hook());
+        unwind::dispose(hook);
+        IN_HOOK.with(|in_hook| in_hook.set(false));
+    }
+}
