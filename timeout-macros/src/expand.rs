@@ -47,15 +47,16 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         ..sig.clone()
     };
     let expansion = Expansion::new(plan);
-    let (policy, options, call) = (
+    let (policy, covered, options, call) = (
         expansion.policy(),
+        expansion.covered(),
         options::all(plan, expansion.here, &expansion.answer),
         expansion.call(),
     );
     let (inner_attrs, door) = (&body.attrs, open(plan.door, expansion.here));
     // The braces keep their place: with any other, functions that nobody calls are no longer reported.
     let block = braces(
-        quote!(#inner_attrs #door #policy #options #call),
+        quote!(#inner_attrs #door #policy #covered #options #call),
         body.braces,
     );
     quote!(#(#attrs)* #vis #signature #block)
@@ -150,6 +151,33 @@ impl<'a> Expansion<'a> {
             .then(|| quote_spanned!(here=> .keep_running()));
         quote_spanned! {here=>
             static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(#name)#keep_running;
+        }
+    }
+
+    /// Refuses a boxed future behind a type alias, whose await the limit would not cover. A type that hides a part can hold none that a
+    /// syntactic check has not seen.
+    ///
+    /// ```text
+    /// __timeout_p::Covered::check(__timeout_p::Returned::new(__timeout_p::never_run::<Rows>).covered());
+    /// ```
+    ///
+    /// Without `fallback`, a future that is not inside something else is refused as a return type.
+    fn covered(&self) -> Option<TokenStream> {
+        let Self { plan, here, answer } = self;
+        match plan.shape {
+            Shape::Sync(Some(ty)) if types::may_be_an_alias(ty) => {
+                let here = here.located_at(ty.span());
+                let covered = if plan.fallback.is_some() {
+                    "covered"
+                } else {
+                    "content_covered"
+                };
+                let covered = Ident::new(covered, here);
+                Some(quote_spanned! {here=>
+                    __timeout_p::Covered::check(__timeout_p::Returned::new(__timeout_p::never_run::<#answer>).#covered());
+                })
+            }
+            _ => None,
         }
     }
 

@@ -189,6 +189,7 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
             "a variadic function cannot be timed out; take a slice",
         );
     }
+    check_covered(shape, errors);
     if let Some(never) = shape
         .answer()
         .filter(|ty| matches!(types::visible(ty), Type::Never(_)))
@@ -196,6 +197,19 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
         errors.add(
             never,
             "a function that never returns cannot be timed out; return `Result<Infallible, TimeoutError>`",
+        );
+    }
+}
+
+/// The limit of a function ends when it returns. A future that it returns together with something else would be polled after that.
+fn check_covered(shape: Shape<'_>, errors: &mut Errors) {
+    let Shape::Sync(Some(ty)) = shape else {
+        return;
+    };
+    if let Some(future) = types::returned_future(ty) {
+        errors.add(
+            future,
+            "the limit would not cover the await of this future; write an `async fn`, or return `impl Future<Output = ..>` alone",
         );
     }
 }

@@ -5,10 +5,10 @@ use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    BoundLifetimes, Expr, GenericParam, Generics, Lifetime, ParenthesizedGenericArguments,
-    TraitBound,
+    BoundLifetimes, Expr, GenericArgument, GenericParam, Generics, Lifetime,
+    ParenthesizedGenericArguments, PathArguments, Token, TraitBound, Type, TypeFnPtr,
+    TypeImplTrait, TypeInfer, TypeParamBound, TypeReference,
 };
-use syn::{Token, Type, TypeFnPtr, TypeInfer, TypeReference};
 
 /// A borrow as typed.
 pub(crate) struct Borrow {
@@ -156,6 +156,55 @@ pub(crate) fn is_generic(ty: &Type, generics: &Generics) -> bool {
             .any(|param| path.path.is_ident(&param.ident)),
         _ => false,
     }
+}
+
+/// Whether `ty` is a path whose meaning shows to the compiler alone.
+pub(crate) fn may_be_an_alias(ty: &Type) -> bool {
+    matches!(visible(ty), Type::Path(_)) && first_hidden(ty).is_none()
+}
+
+/// The first `impl Trait` in `ty`.
+pub(crate) fn first_hidden(ty: &Type) -> Option<&TypeImplTrait> {
+    let mut search = Hidden(None);
+    search.visit_type(ty);
+    search.0
+}
+
+struct Hidden<'a>(Option<&'a TypeImplTrait>);
+
+impl<'a> Visit<'a> for Hidden<'a> {
+    fn visit_type_impl_trait(&mut self, hidden: &'a TypeImplTrait) {
+        self.0.get_or_insert(hidden);
+    }
+}
+
+/// The `impl Future` that `ty` is, or that is alone in a `Result`, an `Option` or a box: what a caller awaits.
+pub(crate) fn returned_future(ty: &Type) -> Option<&TypeImplTrait> {
+    match visible(ty) {
+        Type::ImplTrait(hidden) => hidden.bounds.iter().any(is_future).then_some(hidden),
+        Type::Path(path) => {
+            let holder = path.path.segments.last()?;
+            let holds = ["Result", "Option", "Box", "Pin"]
+                .iter()
+                .any(|name| holder.ident == name);
+            let PathArguments::AngleBracketed(arguments) = &holder.arguments else {
+                return None;
+            };
+            match arguments.args.first()? {
+                GenericArgument::Type(ty) if holds => returned_future(ty),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_future(bound: &TypeParamBound) -> bool {
+    let TypeParamBound::Trait(bound) = bound else {
+        return false;
+    };
+    let name = bound.path.segments.last().map(|segment| &segment.ident);
+    name.is_some_and(|name| name == "Future" || name == "IntoFuture")
 }
 
 /// `ty` as it can be written inside the body, where `impl Trait` is `_`.

@@ -1,5 +1,8 @@
 //! The one door for generated code. Nothing in here is for people: it changes without notice, together with the attribute.
 
+#[path = "private/covered.rs"]
+mod covered;
+
 use std::fmt::Debug;
 use std::future::Future;
 use std::ops::Deref;
@@ -17,6 +20,8 @@ use crate::call::worker::{self, OnWorker};
 use crate::deadline::Deadline;
 use crate::policy::PolicyRef;
 use crate::returns::of_result;
+
+pub use self::covered::{Covered, Deferred, Finished, Holder, Returned, Unfinished};
 
 pub use std::boxed::Box;
 pub use std::clone::Clone;

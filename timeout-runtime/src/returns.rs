@@ -64,9 +64,9 @@ impl fmt::Debug for Ending<'_> {
 #[diagnostic::on_unimplemented(
     message = "a function with a timeout cannot return `{Self}`",
     label = "this type cannot say that time ran out",
-    note = "return `Option<T>`, or `Result<T, E>` where `E` has both `From<TimeoutError>` and `Debug`, as `Box<dyn Error + Send + Sync>` has; \
-            or give `fallback = ..`",
-    note = "if it is a future behind an alias, write it out, as in `Pin<Box<dyn Future<Output = ..> + Send>>`"
+    note = "if it is a future behind an alias, write it out, as in `Pin<Box<dyn Future<Output = ..> + Send>>`, so that the limit covers its await",
+    note = "otherwise, return `Option<T>`, or `Result<T, E>` where `E` has both `From<TimeoutError>` and `Debug`, as `Box<dyn Error + Send + Sync>` has; \
+            or give `fallback = ..`"
 )]
 pub trait FromTimeout: Sized {
     /// The value that stands for a call without an answer.

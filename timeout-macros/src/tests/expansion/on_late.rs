@@ -7,6 +7,12 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
 fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
     use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
+    __timeout_p::Covered::check(
+        __timeout_p::Returned::new(
+                __timeout_p::never_run::<Result<Connection, TimeoutError>>,
+            )
+            .content_covered(),
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let __on_late = __timeout_p::on_late(

@@ -9,6 +9,10 @@ fn r#match() -> Option<u32> {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "match"),
     );
+    __timeout_p::Covered::check(
+        __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
+            .content_covered(),
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     __timeout_p::sync_worker::<

@@ -10,6 +10,10 @@ pub fn scan(mut rows: Vec<Row>) -> Result<usize, TimeoutError> {
 pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
     use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::Covered::check(
+        __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
+            .content_covered(),
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     __timeout_p::sync_worker::<

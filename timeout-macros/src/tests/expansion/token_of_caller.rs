@@ -7,6 +7,10 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
 fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutError> {
     use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::Covered::check(
+        __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
+            .content_covered(),
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let (__ask, __form) = __ask.caller_token(&cancel_token);
     let _ = &cancel_token;

@@ -15,6 +15,10 @@ fn scan(
 ) -> Result<usize, TimeoutError> {
     use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::Covered::check(
+        __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
+            .content_covered(),
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __form = __timeout_p::ByValue;
     #[cfg(unix)]

@@ -7,6 +7,10 @@ unsafe fn peek(at: *const u8) -> Option<u8> {
 unsafe fn peek(at: *const u8) -> Option<u8> {
     use ::timeout_runtime::__timeout_runtime as __timeout_p;
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("peek");
+    __timeout_p::Covered::check(
+        __timeout_p::Returned::new(__timeout_p::never_run::<Option<u8>>)
+            .content_covered(),
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     __timeout_p::sync_inline::<

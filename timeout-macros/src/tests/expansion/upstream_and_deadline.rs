@@ -13,6 +13,10 @@ fn ship(
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "ship"),
     );
+    __timeout_p::Covered::check(
+        __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
+            .content_covered(),
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY).detached();
     let __ask = __ask.deadline(request.deadline);
     let __ask = __ask.upstream(&shutdown);
