@@ -1,59 +1,138 @@
-//! Parked threads: a thread waits for the same [`Waker`]s as a task does.
+//! [`Parker`]: where a thread waits. [`block_on`] polls a future there.
+//!
+//! ```text
+//!   empty ──── park ────► parked ──── unpark ────► woken
+//!     ▲ │                                          │ ▲
+//!     │ └──────────────── unpark ──────────────────┼─┘
+//!     └──────────────────── park ──────────────────┘
+//! ```
+//!
+//! 1. A wake-up is never lost: `unpark` before `park` makes that `park` return immediately.
+//! 2. Waits of ours do not use `std::thread::park`. That has one wake-up for the whole thread, which
+//!    a poll, a lock or a channel of other code would consume, or which we would consume.
+//! 3. A thread lends its parker to one wait at a time. A wait inside a poll of another wait gets a
+//!    parker of its own, so it cannot consume the wake-up of the outer one.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::sleep;
 use std::time::Duration;
 
-use crate::sync::thread::{self, Thread};
-use crate::sync::{Lock, lock, thread_local};
+use crate::sync::{Condvar, Lock, Mutex, const_thread_local, lock};
 use crate::tick::Tick;
 use crate::unwind;
 
 /// The longest single park; a wait that is longer parks again.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-const HAS_THREADS: bool = cfg!(not(target_family = "wasm")) || cfg!(target_feature = "atomics");
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Empty,
+    Parked,
+    Woken,
+}
 
-struct Unpark(Thread);
+/// Where one thread waits for wake-ups that are meant for this wait.
+pub(crate) struct Parker {
+    state: Mutex<State>,
+    wakes: Condvar,
+}
 
-impl Wake for Unpark {
+impl Parker {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::new(State::Empty),
+            wakes: Condvar::default(),
+        }
+    }
+
+    /// Parks until unparked, or until `until` by the system's clock. It may return early.
+    pub(crate) fn park_until(&self, until: Tick) {
+        let longest = if until.is_never() {
+            None
+        } else {
+            let left = until.since(Tick::now());
+            if left.is_zero() {
+                return;
+            }
+            Some(left.min(LONGEST))
+        };
+        let mut state = lock(&self.state);
+        if *state == State::Empty {
+            *state = State::Parked;
+            state = self.wakes.wait(&self.state, state, longest);
+        }
+        *state = State::Empty;
+    }
+
+    /// Wakes the thread, or keeps it from parking next.
+    pub(crate) fn unpark(&self) {
+        let before = std::mem::replace(&mut *lock(&self.state), State::Woken);
+        if before == State::Parked {
+            self.wakes.notify_one();
+        }
+    }
+}
+
+impl Wake for Parker {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        self.unpark();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
+        self.unpark();
     }
 }
 
-thread_local! {
-    static WAKER: Waker = Arc::new(Unpark(thread::current())).into();
+/// A parker and its waker.
+struct Parking {
+    parker: Arc<Parker>,
+    waker: Waker,
 }
 
-/// A waker that unparks the current thread.
-pub(crate) fn waker() -> Waker {
-    WAKER
-        .try_with(Clone::clone)
-        .unwrap_or_else(|_| Arc::new(Unpark(thread::current())).into())
+const_thread_local! {
+    /// The parker of this thread, while no wait uses it.
+    static PARKING: Cell<Option<Parking>> = Cell::new(None);
 }
 
-/// Parks until woken, or until `until` by the system's clock. It may return early; the caller looks again.
-pub(crate) fn park_until(until: Tick) {
-    if until.is_never() {
-        return thread::park();
+/// The parker of one wait of the current thread.
+pub(crate) struct CurrentParker(Option<Parking>);
+
+impl CurrentParker {
+    /// The thread's parker, or a new one inside another wait.
+    pub(crate) fn get() -> Self {
+        let lent = PARKING.try_with(Cell::take).ok().flatten();
+        Self(Some(lent.unwrap_or_else(|| {
+            let parker = Arc::new(Parker::new());
+            let waker = Arc::clone(&parker).into();
+            Parking { parker, waker }
+        })))
     }
-    let left = until.since(Tick::now());
-    if left.is_zero() {
-        return;
+
+    fn parking(&self) -> &Parking {
+        match &self.0 {
+            Some(parking) => parking,
+            None => unreachable!("it is given back when this is dropped"),
+        }
     }
-    if HAS_THREADS {
-        thread::park_timeout(left.min(LONGEST));
-    } else {
-        // `park_timeout` returns immediately here, and no other thread exists that could unpark this one.
-        sleep(left.min(LONGEST));
+
+    /// The waker that unparks this wait.
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.parking().waker
+    }
+
+    /// As [`Parker::park_until`].
+    pub(crate) fn park_until(&self, until: Tick) {
+        self.parking().parker.park_until(until);
+    }
+}
+
+impl Drop for CurrentParker {
+    fn drop(&mut self) {
+        // While the thread is being torn down there is no next wait.
+        let _ = PARKING.try_with(|parking| parking.set(self.0.take()));
     }
 }
 
@@ -96,8 +175,8 @@ pub(crate) fn put<L: Lock>(
 
 /// Polls `future` to its end on this thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    let waker = waker();
-    let mut context = Context::from_waker(&waker);
+    let parker = CurrentParker::get();
+    let mut context = Context::from_waker(parker.waker());
     let output;
     // It is dropped in here: where a destructor panics on the way out of a function, the value that is being returned is leaked.
     {
@@ -105,9 +184,12 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         output = loop {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(output) => break output,
-                Poll::Pending => thread::park(),
+                Poll::Pending => parker.park_until(Tick::NEVER),
             }
         };
     }
     output
 }
+
+#[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+mod models;

@@ -6,11 +6,12 @@
 
 #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
 mod chosen {
-    use std::time::Instant;
+    use std::sync::{MutexGuard, PoisonError};
+    use std::time::{Duration, Instant};
 
     pub(crate) use std::sync::Mutex;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
-    pub(crate) use std::{thread, thread_local};
+    pub(crate) use std::thread;
 
     pub(crate) const IS_MODEL: bool = false;
 
@@ -18,11 +19,43 @@ mod chosen {
     pub(crate) fn now() -> Instant {
         Instant::now()
     }
+
+    const HAS_THREADS: bool = cfg!(not(target_family = "wasm")) || cfg!(target_feature = "atomics");
+
+    #[derive(Default)]
+    pub(crate) struct Condvar(std::sync::Condvar);
+
+    impl Condvar {
+        /// Waits until notified, for `longest` at most. It may return early.
+        pub(crate) fn wait<'a, T>(
+            &self,
+            mutex: &'a Mutex<T>,
+            guard: MutexGuard<'a, T>,
+            longest: Option<Duration>,
+        ) -> MutexGuard<'a, T> {
+            if !HAS_THREADS {
+                // No other thread exists that could notify this one, and the standard library panics.
+                drop(guard);
+                thread::sleep(longest.unwrap_or(Duration::from_secs(3600)));
+                return mutex.lock().unwrap_or_else(PoisonError::into_inner);
+            }
+            let Some(longest) = longest else {
+                let guard = self.0.wait(guard);
+                return guard.unwrap_or_else(PoisonError::into_inner);
+            };
+            let waited = self.0.wait_timeout(guard, longest);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+    }
 }
 
 #[cfg(all(test, timeout_loom))]
 mod chosen {
-    pub(crate) use super::world::{now, thread};
+    pub(crate) use super::world::{Condvar, now, thread};
     pub(crate) use loom::sync::Mutex;
     pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
     pub(crate) use loom::{lazy_static, thread_local};
@@ -58,7 +91,7 @@ mod chosen {
 
 #[cfg(all(test, timeout_shuttle))]
 mod chosen {
-    pub(crate) use super::world::{now, thread};
+    pub(crate) use super::world::{Condvar, now, thread};
     pub(crate) use shuttle::sync::Mutex;
     pub(crate) use shuttle::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering,

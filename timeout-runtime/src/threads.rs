@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use crate::sync::thread::{self, Thread};
-use crate::sync::{const_thread_local, lock};
+use crate::sync::{const_thread_local, lock, thread};
 use crate::{forked, unwind};
 
 /// A function that each of our threads runs at its start.
@@ -39,7 +38,7 @@ pub(crate) fn start(
     name: String,
     stack_size: Option<usize>,
     run: impl FnOnce() + Send + 'static,
-) -> io::Result<Thread> {
+) -> io::Result<()> {
     forked::settle();
     let mut thread = thread::Builder::new().name(name);
     if let Some(bytes) = stack_size {
@@ -51,7 +50,7 @@ pub(crate) fn start(
     };
     // An impossible stack size makes the standard library panic instead of failing.
     match unwind::catch(|| thread.spawn(run)) {
-        Ok(spawned) => spawned.map(|thread| thread.thread().clone()),
+        Ok(spawned) => spawned.map(drop),
         Err(payload) => {
             unwind::dispose(payload);
             Err(io::Error::new(

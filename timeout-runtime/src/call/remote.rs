@@ -11,9 +11,10 @@ use std::task::{Context, Poll};
 use crate::alarm::CallerAlarm;
 use crate::clock_hold::ClockHold;
 use crate::error::TimeoutError;
+use crate::parking::CurrentParker;
 use crate::tick::Tick;
 use crate::workers::{self, Place};
-use crate::{forked, parking, unwind};
+use crate::{forked, unwind};
 
 use super::large::is_large;
 use super::record::Apart;
@@ -87,7 +88,7 @@ impl Launched {
     /// Parks the thread until the verdict, after a spin if that has been worth it.
     pub(crate) fn park(mut self, answer: &mut dyn Any) -> Result<(), TimeoutError> {
         let mut wait = Wait::default();
-        let mut waker = None;
+        let mut parker = None;
         let mut may_spin = true;
         let mut is_registered = false;
         loop {
@@ -98,14 +99,15 @@ impl Launched {
             if std::mem::take(&mut may_spin) && self.spin(until) {
                 continue;
             }
+            if parker.is_none() && forked::is_child() {
+                return Err(self.left_behind());
+            }
+            let parker = parker.get_or_insert_with(CurrentParker::get);
             // Register, then look, then park.
             if std::mem::take(&mut is_registered) {
-                parking::park_until(until);
-            } else if waker.is_none() && forked::is_child() {
-                return Err(self.left_behind());
+                parker.park_until(until);
             } else {
-                let waker = waker.get_or_insert_with(parking::waker);
-                self.call.token().set_owner(waker);
+                self.call.token().set_owner(parker.waker());
                 is_registered = true;
             }
         }

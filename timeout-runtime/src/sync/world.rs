@@ -14,9 +14,39 @@ use loom::{sync::atomic::AtomicU64, thread as native};
 #[cfg(timeout_shuttle)]
 use shuttle::{sync::atomic::AtomicU64, thread as native};
 
-use super::{Mutex, lazy_static, lock};
+use super::{Lock, Mutex, lazy_static, lock};
 
 pub(crate) mod thread;
+
+/// A condition variable on which one thread waits at a time.
+#[derive(Default)]
+pub(crate) struct Condvar(StdMutex<Option<thread::Thread>>);
+
+impl Condvar {
+    /// Waits until notified, for `longest` at most. It may return early.
+    pub(crate) fn wait<'a, L: Lock>(
+        &self,
+        mutex: &'a L,
+        guard: L::Guard<'a>,
+        longest: Option<Duration>,
+    ) -> L::Guard<'a> {
+        *self.0.lock().unwrap() = Some(thread::current());
+        drop(guard);
+        // A notification from here on is kept by the thread until it parks.
+        match longest {
+            None => thread::park(),
+            Some(longest) => thread::park_timeout(longest),
+        }
+        lock(mutex)
+    }
+
+    pub(crate) fn notify_one(&self) {
+        let thread = self.0.lock().unwrap().clone();
+        if let Some(thread) = thread {
+            thread.unpark();
+        }
+    }
+}
 
 struct World {
     /// In nanoseconds from `START`.

@@ -13,15 +13,16 @@
 mod queue;
 
 use std::io;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
 use crate::memory::Table;
-use crate::sync::{AtomicU32, Mutex, Ordering, lock, one_per_process, thread};
+use crate::parking::{self, Parker};
+use crate::sync::{AtomicU32, Mutex, Ordering, lock, one_per_process};
 use crate::tick::Tick;
 use crate::token::node::NodeWeak;
-use crate::unwind;
-use crate::{forked, parking, threads};
+use crate::{forked, threads, unwind};
 
 pub(crate) use queue::Key;
 use queue::{Entry, Queue};
@@ -44,13 +45,14 @@ enum Sleep {
 }
 
 struct Thread {
-    handle: thread::Thread,
+    parker: Arc<Parker>,
     sleep: Sleep,
 }
 
 impl Thread {
-    /// Has the thread look again by `at`; whom to wake for that once the lock is free.
-    fn look_by(&mut self, at: Tick) -> Option<thread::Thread> {
+    /// Makes the thread look again by `at`. Returns the parker to unpark for that, once the lock is
+    /// free.
+    fn look_by(&mut self, at: Tick) -> Option<Arc<Parker>> {
         let sleeps_on = match self.sleep {
             Sleep::Awake => true,
             Sleep::Until(until) => until <= at,
@@ -59,11 +61,7 @@ impl Thread {
             return None;
         }
         self.sleep = Sleep::Awake;
-        Some(self.handle.clone())
-    }
-
-    fn is_current(&self) -> bool {
-        self.handle.id() == thread::current().id()
+        Some(Arc::clone(&self.parker))
     }
 }
 
@@ -130,14 +128,14 @@ impl Timer {
 
     fn start_keeper(&'static self, state: &mut State) -> io::Result<()> {
         if state.keeper.is_none() {
-            state.keeper = Some(spawn("timeout-timer", || self.keep())?);
+            state.keeper = Some(spawn("timeout-timer", |parker| self.keep(&parker))?);
         }
         Ok(())
     }
 
     fn start_deputy(&'static self, state: &mut State) -> io::Result<()> {
         if state.deputy.is_none() {
-            state.deputy = Some(spawn("timeout-deputy", || self.deputize())?);
+            state.deputy = Some(spawn("timeout-deputy", |parker| self.deputize(&parker))?);
         }
         Ok(())
     }
@@ -161,8 +159,8 @@ impl Timer {
             state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
         };
         drop(state);
-        if let Some(thread) = wake {
-            thread.unpark();
+        if let Some(parker) = wake {
+            parker.unpark();
         }
         Some(key)
     }
@@ -192,10 +190,11 @@ impl Timer {
     }
 
     /// The keeper's life, which ends when its deputy had to take over.
-    fn keep(&'static self) {
+    fn keep(&'static self, parker: &Arc<Parker>) {
         loop {
             let mut state = lock(&self.state);
-            if !state.keeper.as_ref().is_some_and(Thread::is_current) {
+            let keeper = state.keeper.as_ref();
+            if !keeper.is_some_and(|keeper| Arc::ptr_eq(&keeper.parker, parker)) {
                 return;
             }
             let now = Tick::now();
@@ -219,14 +218,14 @@ impl Timer {
                         keeper.sleep = Sleep::Until(next);
                     }
                     drop(state);
-                    parking::park_until(next);
+                    parker.park_until(next);
                 }
             }
         }
     }
 
     /// The deputy's life: it becomes the keeper once that one is stuck.
-    fn deputize(&'static self) {
+    fn deputize(&'static self, parker: &Arc<Parker>) {
         loop {
             let mut state = lock(&self.state);
             let now = Tick::now();
@@ -235,7 +234,7 @@ impl Timer {
                 state.keeper = state.deputy.take();
                 state.ringing = None;
                 drop(state);
-                return self.keep();
+                return self.keep(parker);
             }
             let is_busy = std::mem::take(&mut state.has_rung) || state.ringing.is_some();
             let look_again = if is_busy {
@@ -247,12 +246,12 @@ impl Timer {
                 deputy.sleep = Sleep::Until(look_again);
             }
             drop(state);
-            parking::park_until(look_again);
+            parker.park_until(look_again);
         }
     }
 
     /// One alarm rings: a deputy looks after the others meanwhile. Whom to wake for that.
-    fn stand_by(&'static self, state: &mut State, now: Tick) -> Option<thread::Thread> {
+    fn stand_by(&'static self, state: &mut State, now: Tick) -> Option<Arc<Parker>> {
         if state.next().is_never() {
             return None;
         }
@@ -263,10 +262,15 @@ impl Timer {
 }
 
 /// Starts a thread of the timer.
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
-    let handle = threads::start(name.to_owned(), None, run)?;
+fn spawn(name: &str, run: impl FnOnce(Arc<Parker>) + Send + 'static) -> io::Result<Thread> {
+    let parker = Arc::new(Parker::new());
+    let run = {
+        let parker = Arc::clone(&parker);
+        move || run(parker)
+    };
+    threads::start(name.to_owned(), None, run)?;
     Ok(Thread {
-        handle,
+        parker,
         sleep: Sleep::Awake,
     })
 }
@@ -276,7 +280,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> 
 pub(crate) fn look_again() {
     let state = lock(&TIMER.state);
     for thread in state.keeper.iter().chain(&state.deputy) {
-        thread.handle.unpark();
+        thread.parker.unpark();
     }
 }
 
@@ -329,6 +333,7 @@ fn ring(alarm: Alarm) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parking::CurrentParker;
 
     #[test]
     fn dead_alarms_are_thrown_out_once_they_are_the_majority() {
@@ -351,9 +356,11 @@ mod tests {
         )
         .unwrap();
         let at = Tick::now().plus(Duration::from_millis(5));
-        let soon = arm(at, Alarm::Wake(Some(parking::waker()))).unwrap();
-        while rearm(soon, parking::waker()) {
-            parking::park_until(Tick::NEVER);
+        let parker = CurrentParker::get();
+        let waker = || parker.waker().clone();
+        let soon = arm(at, Alarm::Wake(Some(waker()))).unwrap();
+        while rearm(soon, waker()) {
+            parker.park_until(Tick::NEVER);
         }
         assert!(Tick::now() >= at);
         disarm(far);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
-use crate::parking;
+use crate::parking::CurrentParker;
 use crate::tick::Tick;
 
 use super::CancelToken;
@@ -93,9 +93,9 @@ impl CancelToken {
     pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
         let until = Tick::now().plus(duration);
         let mut waiting = Waiting::new(self);
-        let waker = parking::waker();
+        let parker = CurrentParker::get();
         loop {
-            if let Some(cause) = waiting.register(&waker) {
+            if let Some(cause) = waiting.register(parker.waker()) {
                 return Some(cause);
             }
             if Clock::Real.has_come_to(until) {
@@ -108,7 +108,7 @@ impl CancelToken {
             } else {
                 Tick::now().plus(UNATTENDED)
             };
-            parking::park_until(until.min(own).min(look_again));
+            parker.park_until(until.min(own).min(look_again));
         }
     }
 }

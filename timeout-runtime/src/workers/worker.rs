@@ -19,12 +19,12 @@
 //!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
 
 use std::cell::Cell;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::deadline::Clock;
 use crate::event::WorkerName;
-use crate::parking;
-use crate::sync::thread::{self, Thread};
+use crate::parking::Parker;
+use crate::sync::thread;
 use crate::sync::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, const_thread_local, lock,
 };
@@ -55,7 +55,7 @@ pub(super) struct Worker {
     pub(super) name: WorkerName,
     /// For its own waits.
     spin: Spin,
-    thread: OnceLock<Thread>,
+    parker: Parker,
     /// When it was unparked last. Others want to know how long that takes.
     unparked: AtomicU64,
 }
@@ -84,7 +84,7 @@ impl Worker {
             done: OwnLine(AtomicU32::new(0)),
             name,
             spin: Spin::new(),
-            thread: OnceLock::new(),
+            parker: Parker::new(),
             unparked: AtomicU64::new(Tick::NEVER.nanos()),
         }
     }
@@ -137,7 +137,6 @@ impl Worker {
 
     /// The thread's life.
     pub(super) fn run(self: Arc<Self>, pool: &Pool) {
-        let _ = self.thread.set(thread::current());
         let mut done = 0_u32;
         while self.wait(pool) {
             self.desk().word.store(BUSY, Ordering::Relaxed);
@@ -181,7 +180,7 @@ impl Worker {
         let mut slept = false;
         while !self.has_job() {
             if !Clock::Real.has_come_to(until) {
-                parking::park_until(until);
+                self.parker.park_until(until);
                 slept = true;
             } else if park(PARKED, GONE) {
                 return pool.retire(self);
@@ -248,9 +247,8 @@ impl Claimed {
                 .store(Tick::now().nanos(), Ordering::Relaxed);
         }
         let number = worker.take_on(job);
-        let parked = worker.thread.get().filter(|_| was_parked);
-        if let Some(thread) = parked {
-            thread.unpark();
+        if was_parked {
+            worker.parker.unpark();
         }
         Handed { worker, number }
     }

@@ -50,10 +50,6 @@ impl Thread {
         thread
     }
 
-    pub(crate) fn id(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
-    }
-
     pub(super) fn has_seen(&self, now: u64) {
         self.0.looked.store(now, SeqCst);
     }
@@ -108,14 +104,6 @@ pub(crate) fn park_timeout(longest: Duration) {
 
 pub(crate) struct Builder;
 
-pub(crate) struct JoinHandle(Thread);
-
-impl JoinHandle {
-    pub(crate) fn thread(&self) -> &Thread {
-        &self.0
-    }
-}
-
 impl Builder {
     pub(crate) fn new() -> Self {
         Self
@@ -130,7 +118,7 @@ impl Builder {
     }
 
     #[allow(clippy::unused_self)] // As in `std`.
-    pub(crate) fn spawn(self, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle> {
+    pub(crate) fn spawn(self, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let refusals = &WORLD.refusals;
         let refused = refusals.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
         if refused.is_ok() {
@@ -148,6 +136,6 @@ impl Builder {
             }
         });
         lock(&WORLD.started).push(started);
-        Ok(JoinHandle(thread))
+        Ok(())
     }
 }
