@@ -5,7 +5,9 @@ mod support;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, SHORT, SOON, Way, in_runtime, limit, record, until_fired};
+use support::{
+    APART, EVERY_WAY, Gate, SHORT, SOON, Way, in_runtime, limit, poll_once, record, until_fired,
+};
 use timeout_runtime::{
     CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError, timeout,
 };
@@ -181,6 +183,35 @@ async fn an_async_operation_runs_on_as_a_task() {
     assert_eq!(cause.try_recv(), Ok(None));
 }
 
+/// With `cancel = false`, a cancellation that came after the limit used to be the cause, if the caller
+/// looked only then.
+#[test]
+fn a_cancellation_after_the_limit_is_not_the_cause() {
+    let runtime = support::runtime();
+    let _inside = runtime.enter();
+    for way in APART.into_iter().filter(|way| *way != Way::SyncWorker) {
+        let (request, running) = (CancelToken::new(), Gate::new());
+        let started = running.clone();
+        let timeout = uncancelled("cancel_false::late_cancel", SHORT);
+        let context = timeout_runtime::CallContext::detached().with_token(&request);
+        let mut call = Box::pin(context.scope(way.start(&timeout, move |token| async move {
+            started.open();
+            token.cancelled().await;
+            Err::<(), _>(token.check().unwrap_err())
+        })));
+        assert!(poll_once(&mut call, &Gate::new()).is_pending());
+        running.wait();
+        // The caller's task is busy, and comes back long after the limit.
+        std::thread::sleep(Duration::from_millis(SHORT + 5));
+        request.cancel();
+        let outcome = support::block_on(call);
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+}
+
 /// The caller goes away before the limit: then there is nobody left to run on for.
 #[test]
 fn a_dropped_call_fires_the_token() {
@@ -197,7 +228,7 @@ fn a_dropped_call_fires_the_token() {
             sender.send(token.cause()).unwrap();
             Ok::<_, TimeoutError>(())
         });
-        assert!(support::poll_once(&mut call, &Gate::new()).is_pending());
+        assert!(poll_once(&mut call, &Gate::new()).is_pending());
         running.wait();
         drop(call);
         assert_eq!(

@@ -285,9 +285,16 @@ fn run_until_cancelled_gives_what_comes_first() {
     token.cancel();
     assert!(woken.is_open());
     assert_eq!(cut.as_mut().poll(&mut context), Poll::Ready(None));
-    // Ready at once is not cut off.
-    assert_eq!(block_on(token.run_until_cancelled(ready(7))), Some(7));
-    assert_eq!(block_on(token.run_until_cancelled(pending::<()>())), None);
+}
+
+/// A future used to be polled once although the token was cancelled before.
+#[test]
+fn run_until_cancelled_does_not_poll_with_a_cancelled_token() {
+    let token = CancelToken::new();
+    token.cancel();
+    let future = std::future::poll_fn(|_| -> Poll<()> { panic!("it was polled") });
+    assert_eq!(block_on(token.run_until_cancelled(future)), None);
+    assert_eq!(block_on(token.run_until_cancelled(ready(7))), None);
 }
 
 #[test]

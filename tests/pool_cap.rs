@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use support::{Drops, Gate, Way, block_on, eventually, limit, poll_once, record};
+use support::{Drops, Gate, Way, before_it_opens, block_on, eventually, limit, poll_once, record};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CancelToken, Cause, EventKind, Outcome, TimeoutError, timeout};
 
@@ -51,7 +51,8 @@ fn withdrawn_at_its_end(way: Way) {
     assert_eq!(error.cause(), Cause::NoWorker, "{way:?}");
     assert!(error.elapsed() >= Duration::from_millis(30), "{way:?}");
     assert!(!ran.is_open(), "{way:?}");
-    assert_eq!(drops.count(), 1, "{way:?}: what it took along is gone");
+    // The caller does not wait for destructors.
+    eventually("the arguments are dropped", || drops.count() == 1);
     assert_eq!(
         recorder.kinds(),
         [EventKind::NotStarted(Cause::NoWorker)],
@@ -101,6 +102,33 @@ fn withdrawn_with_a_panic(way: Way) {
     assert_eq!(workers::stats().queued, 0, "{way:?}");
 }
 
+/// The caller used to drop the arguments of a call that had found no worker.
+fn withdrawn_without_waiting_for_destructors(way: Way) {
+    /// A destructor that blocks until a gate opens.
+    struct Argument(Gate, Gate);
+
+    impl Drop for Argument {
+        fn drop(&mut self) {
+            self.0.wait();
+            self.1.open();
+        }
+    }
+
+    let (leave, dropped) = (Gate::new(), Gate::new());
+    let argument = Argument(leave.clone(), dropped.clone());
+    let outcome = before_it_opens(&leave, move || {
+        way.run(&limit("pool_cap::destructor", 30), move |_| {
+            let _argument = argument;
+            Ok::<_, TimeoutError>(7)
+        })
+    });
+    assert!(
+        matches!(outcome, Outcome::NotStarted(_)),
+        "{way:?}: {outcome:?}"
+    );
+    dropped.wait();
+}
+
 fn dropped_while_queued() {
     let recorder = record("pool_cap::dropped");
     let drops = Drops::default();
@@ -111,7 +139,7 @@ fn dropped_while_queued() {
     assert_eq!(workers::stats().queued, 1);
     drop(call);
     assert_eq!(workers::stats().queued, 0);
-    assert_eq!(drops.count(), 1);
+    eventually("the arguments are dropped", || drops.count() == 1);
     assert_eq!(recorder.kinds(), [EventKind::Dropped]);
 }
 
@@ -123,6 +151,7 @@ fn at_the_cap_a_call_waits_for_a_worker_until_its_own_end() {
     for way in [Way::SyncWorker, Way::AsyncWorker] {
         withdrawn_at_its_end(way);
         withdrawn_with_a_panic(way);
+        withdrawn_without_waiting_for_destructors(way);
     }
     withdrawn_by_upstream();
     dropped_while_queued();

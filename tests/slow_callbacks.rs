@@ -84,13 +84,9 @@ fn a_deadline_with_slow_callbacks_holds_up_nobody() {
             assert!(took >= Duration::from_millis(SHORT), "{other:?}: {took:?}");
             assert!(took < SOON / 2, "{other:?}: {took:?}");
         });
-        assert!(
-            taken_back.try_recv().is_err(),
-            "{way:?}: the first one blocks"
-        );
-        leave.open();
-        // The panic did not keep the third one from running; both others had run.
+        // Neither the panic nor the callback that still blocks keeps the third one from running.
         assert_eq!(taken_back.recv_timeout(SOON), Ok(vec![false; 2]), "{way:?}");
+        leave.open();
     }
     // Whatever serves deadlines is there still.
     let _inside = runtime.enter();

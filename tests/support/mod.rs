@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -159,6 +159,14 @@ pub const EVERY_WAY: [Way; 5] = [
 /// Those whose operation may outlive its call.
 pub const APART: [Way; 3] = [Way::SyncWorker, Way::AsyncTask, Way::AsyncWorker];
 
+/// Those in which a success after the end of the wait is late: all but a poll in place.
+pub const TIMED: [Way; 4] = [
+    Way::SyncWorker,
+    Way::SyncInline,
+    Way::AsyncTask,
+    Way::AsyncWorker,
+];
+
 pub const ASYNC: [Way; 3] = [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker];
 
 impl Way {
@@ -280,4 +288,17 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
         assert!(start.elapsed() < SOON, "it never came true that {what}");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Makes `call`, which must end although `gate` is shut. Opens the gate then.
+pub fn before_it_opens<T: Send + 'static>(
+    gate: &Gate,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (sender, ended) = mpsc::channel();
+    let caller = thread::spawn(move || sender.send(call()).unwrap());
+    let ending = ended.recv_timeout(SOON / 2);
+    gate.open();
+    caller.join().unwrap();
+    ending.expect("the caller is held up")
 }

@@ -13,6 +13,7 @@ compile_error!(
 #[path = "private.rs"]
 pub mod __timeout_runtime;
 mod alarm;
+mod background;
 mod call;
 mod clock_hold;
 mod context;

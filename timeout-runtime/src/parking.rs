@@ -136,6 +136,11 @@ impl Drop for CurrentParker {
     }
 }
 
+/// Whether `waker` unparks a thread of ours, which cannot block. `false` says nothing.
+pub(crate) fn unparks(waker: &Waker) -> bool {
+    CurrentParker::get().waker().vtable() == waker.vtable()
+}
+
 /// Has the `place` inside `mutex` hold `waker`, or one that wakes the same; `false` if there is no such place any more.
 ///
 /// Wakers are cloned and dropped outside the lock: both are somebody else's code.

@@ -250,11 +250,15 @@ impl Terms {
 
     /// Whether it is time for the token to fire by itself, as far as can be told here.
     pub(crate) fn is_due(&self) -> bool {
-        let signal = self.signal();
+        self.has_reached(self.signal())
+    }
+
+    /// Whether the call's clock has reached `tick`, as far as this thread can tell.
+    pub(crate) fn has_reached(&self, tick: Tick) -> bool {
         match self.clock() {
-            Clock::Real => Clock::Real.has_come_to(signal),
+            Clock::Real => Clock::Real.has_come_to(tick),
             #[cfg(feature = "tokio")]
-            Clock::Tokio => Clock::virtual_now().is_some_and(|now| now >= signal),
+            Clock::Tokio => Clock::virtual_now().is_some_and(|now| now >= tick),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::error::TimeoutError;
 use crate::parking::CurrentParker;
 use crate::tick::Tick;
 use crate::workers::{self, Place};
-use crate::{forked, unwind};
+use crate::{background, forked, unwind};
 
 use super::large::is_large;
 use super::record::Apart;
@@ -45,10 +45,18 @@ impl Launched {
         wait: &mut Wait,
         answer: &mut dyn Any,
     ) -> Result<Result<(), TimeoutError>, Tick> {
-        let phase = match self.call.sides().look(wait) {
-            Look::Wait(until) => return Err(until),
-            Look::Answered => Phase::Answered,
-            Look::Over => self.leave(),
+        let phase = loop {
+            match self.call.sides().look(wait) {
+                Look::Wait(until) => return Err(until),
+                Look::Answered => break Phase::Answered,
+                Look::Over => break self.leave(),
+                Look::Withdraw if self.call.withdraw() => {
+                    self.dispose();
+                    break Phase::Queued;
+                }
+                // It has been started meanwhile, and may have grace.
+                Look::Withdraw => {}
+            }
         };
         self.decided = true;
         Ok(match phase {
@@ -65,10 +73,23 @@ impl Launched {
 
     fn leave(&mut self) -> Phase {
         let phase = self.call.leave();
-        if let (Phase::Queued, Some(Place::Queued(ticket))) = (phase, &self.place) {
-            workers::withdraw(ticket);
+        if phase == Phase::Queued {
+            self.dispose();
         }
         phase
+    }
+
+    /// Has a withdrawn operation dropped, which may take long, without waiting for that. A worker that
+    /// has been handed the job, or a runtime that has been handed the task, drops it anyway.
+    fn dispose(&self) {
+        if let Some(Place::Queued(ticket)) = &self.place {
+            let job = workers::withdraw(ticket);
+            let call = self.call.clone();
+            background::run(move || {
+                call.op().clear();
+                drop(job);
+            });
+        }
     }
 
     /// Takes the answer: the call has ended with it. A panic goes on here.
@@ -117,6 +138,7 @@ impl Launched {
     fn left_behind(&mut self) -> TimeoutError {
         self.decided = true;
         let phase = self.leave();
+        self.call.op().clear();
         self.call.sides().unanswered(phase, true)
     }
 

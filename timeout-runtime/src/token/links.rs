@@ -53,6 +53,8 @@ pub(super) struct More {
     pub(super) callbacks: Table<Callback>,
     pub(super) alarm: Option<timer::Key>,
     pub(super) reason: Option<Reason>,
+    /// The token was cancelled after the deadline of its call had passed.
+    pub(super) after_deadline: bool,
 }
 
 /// What firing has found in the links, to be dealt with once the locks are free.

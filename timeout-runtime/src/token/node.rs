@@ -30,7 +30,7 @@ use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock};
 use crate::terms::Terms;
 use crate::tick::Tick;
 use crate::timer;
-use crate::{unwind, workers};
+use crate::unwind;
 
 use super::links::Links;
 use super::parents::{Link, Parents};
@@ -204,7 +204,7 @@ impl NodeRef {
         // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
             let callbacks = self.send(Signal::Earlier(self.hears(cause), reason));
-            workers::run_callbacks(callbacks);
+            spread::run_callbacks(callbacks);
         }
     }
 }
@@ -265,6 +265,14 @@ impl Head {
         let links = lock(&self.links);
         let reason = links.more.as_ref().and_then(|more| more.reason.clone());
         Some((cause, reason))
+    }
+
+    /// As `signal`; `None` if the deadline of the token's call had passed before, and did not cancel it.
+    pub(crate) fn cancellation_before_deadline(&self) -> Option<(Cause, Option<Reason>)> {
+        let signal = self.signal()?;
+        let links = lock(&self.links);
+        let is_late = links.more.as_ref().is_some_and(|more| more.after_deadline);
+        (!is_late).then_some(signal)
     }
 
     /// The error that speaks for this token, if it has fired.

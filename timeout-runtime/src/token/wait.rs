@@ -29,10 +29,14 @@ impl CancelToken {
         CancelledOwned(Waiting::new(self))
     }
 
-    /// Runs `future` until the token fires; `None` if that came first. A future that is ready at once is not cut off.
+    /// Runs `future` until the token is cancelled; `None` if that came first. With a token that is
+    /// cancelled already, `future` is not polled.
     ///
     /// Cancel safe if `future` is.
     pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
+        if self.is_cancelled() {
+            return None;
+        }
         let mut future = pin!(future);
         let mut cancelled = pin!(self.cancelled());
         poll_fn(|context| {
@@ -47,8 +51,9 @@ impl CancelToken {
     /// Runs `callback` when the token fires, or at once if it has. This is how blocking I/O is interrupted: shut the socket down,
     /// kill the child.
     ///
-    /// A deadline runs its callbacks on a worker thread, one after another, a [`cancel`](Self::cancel) on its own thread; both outside any
-    /// call, and a panic ends there. The callback goes with its token: on a token that nobody keeps it is dropped, uncalled.
+    /// A deadline runs its callbacks on background threads, several at a time, a
+    /// [`cancel`](Self::cancel) on its own thread; both outside any call. A panic ends in the callback.
+    /// A callback is dropped with its token: if all clones of a token are dropped, it is not called.
     ///
     /// Bind the registration to a name (`let _registration = ..`): `let _ = ..` drops it, and with it the callback, at once.
     ///

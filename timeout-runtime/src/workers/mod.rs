@@ -26,7 +26,6 @@ use std::sync::mpsc;
 use crate::call::carried::Carried;
 use crate::call::record::Apart;
 use crate::event::WorkerName;
-use crate::token::links::Callback;
 
 pub use abandoned::{Abandoned, abandoned, drain};
 pub use early::{StartError, start};
@@ -40,8 +39,6 @@ pub(crate) use worker::remember;
 pub(crate) enum Job {
     /// It runs an operation, with what goes along.
     Call(Apart, Carried),
-    /// It runs the callbacks of a token that fired at its deadline.
-    Callbacks(Vec<Callback>),
     /// It tells the receiver, by dropping this, that the worker is idle.
     Ready(mpsc::Sender<()>),
     /// It does what a model has it do.
@@ -59,19 +56,8 @@ impl Job {
                 free();
                 drop(starting);
             }
-            Self::Callbacks(callbacks) => callbacks.into_iter().for_each(Callback::run),
             #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
             Self::Modelled(run) => run(free),
         }
-    }
-}
-
-/// Runs callbacks on a worker, or here if none can be had.
-pub(crate) fn run_callbacks(callbacks: Vec<Callback>) {
-    if callbacks.is_empty() {
-        return;
-    }
-    if let Err(Job::Callbacks(callbacks)) = pool::submit_at_once(Job::Callbacks(callbacks)) {
-        callbacks.into_iter().for_each(Callback::run);
     }
 }

@@ -68,7 +68,7 @@ pub struct Stats {
     pub live: usize,
     /// Those that wait for something to do.
     pub idle: usize,
-    /// Those that run an operation, the abandoned ones among them, or the callbacks of a deadline, which may exceed the cap.
+    /// Those that run an operation, the abandoned ones among them.
     pub busy: usize,
     /// Those that run an operation whose call has ended.
     pub abandoned: usize,
@@ -97,14 +97,9 @@ pub(crate) fn submit(job: Job) -> Result<Place, NoWorker> {
     POOL.submit(job, settings::cap())
 }
 
-/// Hands `job` to a worker, past the cap if need be. It comes back if no thread can be started.
-pub(crate) fn submit_at_once(job: Job) -> Result<(), Job> {
-    POOL.submit_at_once(job)
-}
-
-/// Takes a job out of the queue; nothing happens if a worker has it.
-pub(crate) fn withdraw(ticket: &Ticket) {
-    POOL.withdraw(ticket);
+/// Takes a job out of the queue; `None` if a worker has it.
+pub(crate) fn withdraw(ticket: &Ticket) -> Option<Job> {
+    POOL.withdraw(ticket)
 }
 
 impl Pool {
@@ -162,22 +157,6 @@ impl Pool {
         }
     }
 
-    fn submit_at_once(&'static self, job: Job) -> Result<(), Job> {
-        if !threads::are_available() {
-            return Err(job);
-        }
-        let mut state = lock(&self.state);
-        let may_claim = settings::reuse();
-        if let Some(claimed) = may_claim.then(|| state.claim_idle()).flatten() {
-            drop(state);
-            claimed.give(job);
-            return Ok(());
-        }
-        let worker = state.admit(job);
-        drop(state);
-        self.start(worker).map(drop).map_err(|refused| refused.job)
-    }
-
     /// Starts workers until there are `count`. Each begins with a job that `job` makes.
     fn fill(&'static self, count: usize, job: impl Fn() -> Job) -> io::Result<()> {
         loop {
@@ -191,9 +170,8 @@ impl Pool {
         }
     }
 
-    fn withdraw(&self, &Ticket(ticket): &Ticket) {
-        let job = lock(&self.state).queue.remove(&ticket);
-        drop(job);
+    fn withdraw(&self, &Ticket(ticket): &Ticket) -> Option<Job> {
+        lock(&self.state).queue.remove(&ticket)
     }
 
     /// Starts the thread of a worker that was admitted. Its job comes back if there is no thread to be had.

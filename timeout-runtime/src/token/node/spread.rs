@@ -6,10 +6,25 @@ use std::task::Waker;
 use crate::error::{Cause, Reason};
 use crate::sync::{Ordering, lock};
 use crate::terms::Terms;
-use crate::{timer, unwind, workers};
+use crate::{background, parking, timer, unwind};
 
 use super::super::links::{Callback, Fallout};
 use super::{Head, NodeWeak, PLAIN, code};
+
+/// Runs each callback on a background thread.
+pub(super) fn run_callbacks(callbacks: Vec<Callback>) {
+    for callback in callbacks {
+        background::run(move || callback.run());
+    }
+}
+
+/// Wakes them all: one that panics keeps no other from being woken.
+fn wake_all(wakers: Vec<Waker>) {
+    let mut wakers = wakers.into_iter();
+    while !wakers.as_slice().is_empty() {
+        unwind::contain(|| wakers.by_ref().for_each(Waker::wake));
+    }
+}
 
 /// What makes a token fire.
 pub(super) enum Signal {
@@ -32,14 +47,27 @@ impl Head {
         }
     }
 
-    /// The deadline has come, unless it has been forgotten meanwhile. Callbacks run on a worker.
+    /// The deadline has come, unless it has been forgotten meanwhile. Callbacks run on background threads.
     pub(crate) fn expire(&self) {
-        workers::run_callbacks(self.send(Signal::Deadline));
+        run_callbacks(self.send(Signal::Deadline));
     }
 
-    /// Fires with `cause` unless the token has fired before. Callbacks run on a worker.
+    /// Fires with `cause` unless the token has fired before. Callbacks run on background threads.
     pub(crate) fn fire(&self, cause: Cause, reason: Option<&Reason>) {
-        workers::run_callbacks(self.spread(cause, reason));
+        run_callbacks(self.spread(cause, reason));
+    }
+
+    /// As `fire`, for a caller that must not be held up: wakers of other code run on a background thread too.
+    pub(crate) fn fire_without_waiting(&self, cause: Cause) {
+        let Fallout {
+            wakers, callbacks, ..
+        } = self.mark_all(Signal::From(cause, None));
+        let (ours, foreign): (Vec<_>, Vec<_>) = wakers.into_iter().partition(parking::unparks);
+        ours.into_iter().for_each(Waker::wake);
+        for waker in foreign {
+            background::run(move || waker.wake());
+        }
+        run_callbacks(callbacks);
     }
 
     /// Fires with `cause` unless the token has fired before, and wakes all who wait. What is left to do is to run the callbacks.
@@ -47,8 +75,19 @@ impl Head {
         self.send(Signal::From(cause, reason.cloned()))
     }
 
-    /// Sends a signal down to every token below. When it returns they all read fired, also if somebody else is at it.
+    /// Sends a signal down to every token below, and wakes all who wait. The callbacks are left to
+    /// be run.
     pub(super) fn send(&self, signal: Signal) -> Vec<Callback> {
+        let Fallout {
+            wakers, callbacks, ..
+        } = self.mark_all(signal);
+        wake_all(wakers);
+        callbacks
+    }
+
+    /// Sends a signal down to every token below. When it returns they all read fired, also if somebody else is at it.
+    /// What is left are the wakers and the callbacks.
+    fn mark_all(&self, signal: Signal) -> Fallout {
         let mut fallout = Fallout::default();
         // Where lines of tokens meet, or another one sends a signal too, a token is met that has fired already.
         let mut met = HashSet::new();
@@ -61,13 +100,8 @@ impl Head {
         if self.cause().is_some() {
             self.reached.store(1, Ordering::Release);
         }
-        fallout.alarms.into_iter().for_each(timer::disarm);
-        let mut wakers = fallout.wakers.into_iter();
-        while !wakers.as_slice().is_empty() {
-            // One that panics keeps none of the others from being woken.
-            unwind::contain(|| wakers.by_ref().for_each(Waker::wake));
-        }
-        fallout.callbacks
+        fallout.alarms.drain(..).for_each(timer::disarm);
+        fallout
     }
 
     /// Fires this one token, if it has not fired, and finds those that its signal has to reach.
@@ -89,6 +123,11 @@ impl Head {
             };
             if reason.is_some() {
                 links.more().reason = reason;
+            }
+            // With `cancel = false` the deadline does not cancel the token, but it came first.
+            let terms = &self.terms;
+            if terms.is_call() && !terms.fires() && terms.has_reached(terms.deadline()) {
+                links.more().after_deadline = true;
             }
             self.state.store(code(cause), Ordering::Release);
             links.release(fallout);
