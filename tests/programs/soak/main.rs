@@ -6,6 +6,7 @@
 mod caller;
 mod course;
 mod ledger;
+mod messages;
 mod operation;
 mod phase;
 mod stock;
@@ -26,6 +27,8 @@ struct Options {
     calls: usize,
     /// Of each caller, in the phase with far limits.
     far_calls: usize,
+    /// Sent close to the limit of their receiver.
+    messages: u32,
 }
 
 impl Options {
@@ -34,6 +37,7 @@ impl Options {
             seed: std::process::id().into(),
             calls: 1_000_000,
             far_calls: 200_000,
+            messages: 2_000,
         };
         let mut arguments = Parser::from_env();
         while let Some(argument) = arguments.next()? {
@@ -41,6 +45,7 @@ impl Options {
                 Arg::Long("seed") => options.seed = arguments.value()?.parse()?,
                 Arg::Long("calls") => options.calls = arguments.value()?.parse()?,
                 Arg::Long("far-calls") => options.far_calls = arguments.value()?.parse()?,
+                Arg::Long("messages") => options.messages = arguments.value()?.parse()?,
                 other => return Err(other.unexpected()),
             }
         }
@@ -72,18 +77,20 @@ fn main() -> io::Result<ExitCode> {
         seed,
         calls,
         far_calls,
+        messages,
     } = match Options::read() {
         Ok(options) => options,
         Err(error) => {
-            eprintln!("soak: {error}; there are --seed, --calls and --far-calls");
+            eprintln!("soak: {error}; there are --seed, --calls, --far-calls and --messages");
             return Ok(ExitCode::from(64));
         }
     };
     operation::count_panics();
     ledger::watch_for_stops();
     let crowd = Crowd::new();
+    println!("soak --seed {seed} --calls {calls} --far-calls {far_calls} --messages {messages}");
+    messages::run(seed, messages);
     add_listener(ledger::hear).forget();
-    println!("soak --seed {seed} --calls {calls} --far-calls {far_calls}");
 
     Phase {
         name: "calls of every kind",
