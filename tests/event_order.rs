@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, SHORT, SOON, Way, limit, poll_once, record, until_fired,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, SHORT, SOON, TIMED, Way, limit, poll_once, record,
+    until_fired,
 };
-use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError};
+use timeout_runtime::{
+    CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
+};
 
 const LONG: u64 = 60_000;
 
@@ -86,7 +89,7 @@ fn the_token_has_fired_before_the_verdict_event() {
 /// An operation that never looks at its token has it fired all the same.
 #[test]
 fn the_token_of_an_operation_that_ignores_it_has_fired_before_the_verdict_event() {
-    for way in EVERY_WAY {
+    for way in TIMED {
         let gate = Gate::new();
         let held = gate.clone();
         let (timeout, sender, seen) = with_token_seen(limit("event_order::ignored", SHORT));
@@ -153,6 +156,36 @@ fn an_operation_that_ends_after_the_return_is_reported_then() {
         );
         let on_worker = way != Way::AsyncTask;
         assert_eq!(events[1].worker.is_some(), on_worker, "{way:?}");
+    }
+}
+
+/// An operation used to count as abandoned until all listeners had returned from its late event, so a
+/// retry on that event could be refused.
+#[test]
+fn an_operation_has_left_the_abandoned_list_when_its_late_event_arrives() {
+    const NAME: &str = "event_order::retry";
+    for way in APART {
+        let (sender, seen) = mpsc::channel();
+        let sender = Mutex::new(sender);
+        let _listener = timeout_runtime::add_listener(move |event| {
+            if event.name != NAME || event.kind.is_verdict() {
+                return;
+            }
+            let mut abandoned = workers::abandoned().into_iter();
+            let is_listed = abandoned.any(|left| left.name == NAME);
+            let retry = limit(NAME, LONG).with_max_abandoned(1);
+            let retried = retry.outcome_inline(|_| Ok::<_, TimeoutError>(()));
+            let sight = (is_listed, retried.is_success());
+            sender.lock().unwrap().send(sight).unwrap();
+        });
+        let gate = Gate::new();
+        let held = gate.clone();
+        let _ = way.run(&limit(NAME, SHORT), move |_| {
+            held.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        gate.open();
+        assert_eq!(seen.recv_timeout(SOON), Ok((false, true)), "{way:?}");
     }
 }
 

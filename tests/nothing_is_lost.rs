@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, SHORT, Way, block_on, eventually, limit, poll_once,
-    record, until_past,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, SHORT, TIMED, Way, block_on, eventually, limit,
+    poll_once, record, until_past,
 };
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, workers};
 
@@ -17,7 +17,7 @@ const LONG: u64 = 60_000;
 
 #[test]
 fn a_late_value_is_dropped_once_by_the_operations_side() {
-    for way in EVERY_WAY {
+    for way in TIMED {
         let recorder = record("nothing_is_lost::late");
         let (returned, drops) = (Gate::new(), Drops::default());
         let (after, value) = (way.abandons().then(|| returned.clone()), drops.value());

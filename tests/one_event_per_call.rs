@@ -142,9 +142,6 @@ fn check_sequence(events: &[Event<'static>]) {
         }
         _ => panic!("{events:?}"),
     }
-    if let EventKind::Succeeded = events[0].kind {
-        assert!(events[0].elapsed <= Duration::from_millis(LIMIT_MS));
-    }
 }
 
 fn status_of(event: &Event<'_>) -> Option<CallStatus> {

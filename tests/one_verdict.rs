@@ -10,7 +10,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SHORT, Way, limit, poll_once, record, runtime, until_fired, until_past,
+    APART, EVERY_WAY, Gate, SHORT, TIMED, Way, limit, poll_once, record, runtime, until_fired,
+    until_past,
 };
 use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutError};
 
@@ -63,8 +64,8 @@ fn an_operation_that_ignores_its_token_is_timed_out_where_the_caller_is_free() {
 
 /// Guards against the success of an operation that held up its caller's clock until it had ended.
 #[test]
-fn a_late_success_is_abandoned_every_way() {
-    for way in EVERY_WAY {
+fn a_late_success_is_abandoned_unless_a_poll_in_place_returns_it() {
+    for way in TIMED {
         let recorder = record("one_verdict::late");
         let returned = Gate::new();
         let after = way.abandons().then(|| returned.clone());
@@ -109,8 +110,8 @@ fn a_success_within_the_grace_counts_every_way() {
 }
 
 #[test]
-fn a_success_after_the_grace_is_abandoned_every_way() {
-    for way in EVERY_WAY {
+fn a_success_after_the_grace_is_abandoned_unless_a_poll_in_place_returns_it() {
+    for way in TIMED {
         let recorder = record("one_verdict::after_grace");
         let timeout =
             limit("one_verdict::after_grace", SHORT).with_grace(Duration::from_millis(20));
@@ -164,34 +165,6 @@ fn a_published_answer_wins_over_a_deadline_that_has_passed_too() {
         assert_eq!(event.kind, EventKind::Succeeded, "{way:?}");
         assert!(event.elapsed <= Duration::from_secs(2), "{way:?}: {event}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_async_inline_answer_that_is_found_after_the_deadline_is_late() {
-    let recorder = record("one_verdict::found_late");
-    let ready = Gate::new();
-    let asked = ready.clone();
-    let mut call = Way::AsyncInline.start(&limit("one_verdict::found_late", SHORT), |_| {
-        std::future::poll_fn(move |_| {
-            if asked.is_open() {
-                Poll::Ready(Ok::<_, TimeoutError>(7))
-            } else {
-                Poll::Pending
-            }
-        })
-    });
-    assert!(poll_once(&mut call, &Gate::new()).is_pending());
-    ready.open();
-    tokio::time::advance(Duration::from_millis(SHORT + 5)).await;
-    let ending = poll_once(&mut call, &Gate::new());
-    assert!(
-        matches!(ending, Poll::Ready(Outcome::TimedOut(_))),
-        "{ending:?}"
-    );
-    assert_eq!(
-        recorder.kinds(),
-        [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded]
-    );
 }
 
 /// An answer that opens the first gate, and waits for the second, while it is asked what it means: between the operation's reading of
@@ -252,8 +225,8 @@ fn no_success_is_longer_than_limit_and_grace() {
     const LONGEST: Duration = Duration::from_millis(3);
     let recorder = record("one_verdict::race");
     let mut successes = 0;
-    for round in 0..ROUNDS * EVERY_WAY.len() {
-        let way = EVERY_WAY[round % EVERY_WAY.len()];
+    for round in 0..ROUNDS * TIMED.len() {
+        let way = TIMED[round % TIMED.len()];
         let timeout = limit("one_verdict::race", 2).with_grace(Duration::from_millis(1));
         let outcome = way.run(&timeout, |token| {
             while token.remaining().is_some_and(|left| !left.is_zero()) {
@@ -282,6 +255,6 @@ fn no_success_is_longer_than_limit_and_grace() {
         }
     }
     assert_eq!(succeeded, successes);
-    assert_eq!(verdicts.len(), ROUNDS * EVERY_WAY.len());
+    assert_eq!(verdicts.len(), ROUNDS * TIMED.len());
     assert!(verdicts.values().all(|&count| count == 1), "{verdicts:?}");
 }

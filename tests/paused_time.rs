@@ -30,7 +30,7 @@ fn time_that_passes_in_the_first_poll_counts() {
         let outcome = calls
             .outcome_async(async |_| {
                 tokio::time::advance(Duration::from_millis(2 * LIMIT)).await;
-                Ok::<_, TimeoutError>(())
+                Err::<(), _>("late")
             })
             .await;
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");

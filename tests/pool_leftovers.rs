@@ -58,8 +58,7 @@ fn abandoned_operations_are_listed_until_they_have_ended() {
         assert_eq!(workers::drain(SOON), 0, "{way:?}");
         assert!(workers::abandoned().is_empty(), "{way:?}");
         assert_eq!(workers::stats().abandoned, 0, "{way:?}");
-        // Ended means reported.
-        assert_eq!(recorder.kinds().len(), 2, "{way:?}");
+        assert_eq!(recorder.wait_for(2).len(), 2, "{way:?}");
     }
 }
 

@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::SystemTime;
 
-use support::{APART, EVERY_WAY, Gate, SHORT, SOON, Way, limit, record, until_fired, until_past};
+use support::{
+    APART, EVERY_WAY, Gate, SHORT, SOON, TIMED, Way, limit, record, until_fired, until_past,
+};
 use timeout_runtime::{
     CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, ListenerHandle,
     Outcome, TimeoutError, add_listener,
@@ -208,7 +210,7 @@ fn a_clock_for_timestamps_that_panics_is_replaced_by_the_systems() {
 
 #[test]
 fn a_late_value_whose_destructor_panics_is_reported_and_kills_no_worker() {
-    for way in EVERY_WAY {
+    for way in TIMED {
         let recorder = record("user_code::value");
         let outcome = way.run(&limit("user_code::value", SHORT), |token| {
             until_past(&token);

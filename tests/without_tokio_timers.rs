@@ -45,7 +45,7 @@ async fn answer_and_time_out(name: &'static str) {
         .outcome_async(|token| async move {
             let ended: Option<()> = token.run_until_cancelled(pending()).await;
             assert_eq!(ended, None);
-            Ok(7)
+            Err(token.check().unwrap_err())
         })
         .await;
     assert_timed_out(&raced);

@@ -118,6 +118,10 @@ impl Row {
     /// Whether an answer that follows the signal still finds the caller.
     fn is_awaited_after_the_signal(self) -> bool {
         let is_in_place = !self.way.abandons();
+        // What a poll in place returns is never thrown away.
+        if self.way == Way::AsyncInline && self.source != Source::Dropped {
+            return true;
+        }
         match self.source {
             // Nobody outstays the end of what is around him.
             Source::Dropped | Source::Inherited => false,

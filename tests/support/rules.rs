@@ -248,9 +248,13 @@ impl Played<'_> {
         (over.min(self.end(depth)), cause)
     }
 
-    /// Rule 1: a success counts until the wait is over, and a published answer wins a tie.
+    /// Rule 1: a success counts until the wait is over, and a published result wins a tie.
+    /// Rule 1b: a success of a poll in place always counts.
     /// Rule 7: so does a panic, which is never thrown away while the caller is there.
     fn success_or_panic(&self, depth: usize, ended: At<Answer>, wait: At<Cause>) -> At<Ending> {
+        if self.call(depth).run == Run::Inline {
+            return (ended.0, Ending::Answered(ended.1));
+        }
         let [_, _, published, verdict] = self.seen[depth].places;
         let is_in_time = match ended.0.cmp(&wait.0) {
             Ordering::Equal => published < verdict,

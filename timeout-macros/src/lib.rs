@@ -142,6 +142,9 @@ use crate::plan::{Door, Plan};
 ///
 /// # Answers that come too late
 ///
+/// A success that a poll of an inline `async fn` returns is never too late: it is the outcome, also
+/// after the deadline.
+///
 /// An answer that does not count, or that nobody waits for any more, is dropped. With `on_late` it goes to that function instead, whole, be
 /// it an `Ok` or an `Err`, so that a resource in it can be given back:
 ///

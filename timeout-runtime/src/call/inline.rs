@@ -15,7 +15,7 @@ use super::TokenParam;
 use super::ask::Ask;
 use super::open::{Opening, open};
 use super::report::{Classify, Found};
-use super::sides::{Sides, State};
+use super::sides::{Caller, Sides, State};
 
 /// The frame of a call that has something to hear, if it starts.
 #[cold]
@@ -26,9 +26,9 @@ pub(super) fn begin_linked(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError
 }
 
 impl Frame {
-    /// The call as its two sides see it, of which the caller is both.
-    pub(super) fn sides<T>(&mut self, look: impl FnOnce(Sides<'_>) -> T) -> T {
-        let state = State::started();
+    /// The call as its two sides see it; `caller` is both.
+    pub(super) fn sides<T>(&mut self, caller: Caller, look: impl FnOnce(Sides<'_>) -> T) -> T {
+        let state = State::started(caller);
         let late = Mutex::new(None);
         let (terms, token) = match self {
             Self::Outside => (&Terms::None, None),
@@ -69,8 +69,13 @@ impl Frame {
 
     /// The operation has ended where its caller is, with a value or by `panic`: the verdict. A panic goes on.
     #[cold]
-    fn judge(&mut self, value: &mut dyn Value, panic: Option<Payload>) -> Result<(), TimeoutError> {
-        let panic = self.sides(|sides| {
+    fn judge(
+        &mut self,
+        caller: Caller,
+        value: &mut dyn Value,
+        panic: Option<Payload>,
+    ) -> Result<(), TimeoutError> {
+        let panic = self.sides(caller, |sides| {
             let mut found = Found::nothing(sides.terms);
             let panic = panic.or_else(|| unwind::panic_of(&mut || value.assess(&mut found)));
             let report = found.report(panic.as_ref());
@@ -95,7 +100,9 @@ impl Frame {
 
     /// The operation was dropped where its caller is, since the wait for it is over: the verdict.
     pub(super) fn give_up(&mut self) -> TimeoutError {
-        self.sides(|sides| sides.unanswered(sides.leave_dropped(), false))
+        self.sides(Caller::Polling, |sides| {
+            sides.unanswered(sides.leave_dropped(), false)
+        })
     }
 }
 
@@ -123,7 +130,7 @@ where
     });
     match value {
         Some(value) if frame.passes() => Ok(value),
-        value => judged(value, panic, classify, &mut frame),
+        value => judged(Caller::Running, value, panic, classify, &mut frame),
     }
 }
 
@@ -154,13 +161,14 @@ impl<R> Value for Given<R> {
 /// The value, if the verdict is that it counts.
 #[cold]
 pub(super) fn judged<R>(
+    caller: Caller,
     value: Option<R>,
     panic: Option<Payload>,
     classify: Classify<R>,
     frame: &mut Frame,
 ) -> Result<R, TimeoutError> {
     let mut given = Given(value, classify);
-    frame.judge(&mut given, panic)?;
+    frame.judge(caller, &mut given, panic)?;
     match given.0 {
         Some(value) => Ok(value),
         None => unreachable!("an operation without a value has panicked"),

@@ -23,7 +23,7 @@ impl Opening {
     pub(crate) fn head(self, caller: Caller) -> (Head, Vec<NodeRef>) {
         let watch = match caller {
             Caller::Parked if self.terms.fires() => Watch::Watched,
-            Caller::Parked | Caller::Polled => Watch::Clocked,
+            _ => Watch::Clocked,
         };
         (Head::new(self.terms, watch), self.parents)
     }

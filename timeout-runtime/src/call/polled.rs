@@ -16,7 +16,7 @@ use super::ask::Ask;
 use super::inline::{begin_linked, judged};
 use super::report::Classify;
 use super::rim::Finish;
-use super::sides::{Look, Wait};
+use super::sides::{Caller, Look, Wait};
 
 /// A call whose operation is polled in place. It lives beside the operation's future, inside the caller's own:
 ///
@@ -99,9 +99,9 @@ impl InlineCall {
         if let Some((cause, reason)) = refusal {
             token.0.fire(cause, None);
             if let Stage::UnderWay = call.stage {
-                let error = call
-                    .frame
-                    .sides(|sides| sides.terms.not_started(cause, reason));
+                let error = call.frame.sides(Caller::Polling, |sides| {
+                    sides.terms.not_started(cause, reason)
+                });
                 return Self::refused(error);
             }
         } else {
@@ -163,7 +163,9 @@ impl InlineCall {
                 Err(panic) => (None, Some(panic)),
             };
             self.stage = Stage::Over;
-            return Poll::Ready(finish(judged(value, panic, classify, &mut self.frame)));
+            let frame = &mut self.frame;
+            let ending = judged(Caller::Polling, value, panic, classify, frame);
+            return Poll::Ready(finish(ending));
         }
     }
 
@@ -213,9 +215,9 @@ impl InlineCall {
         }
         let was_signalled = self.wait.is_signalled();
         let wait = &mut self.wait;
-        let (look, clock) = self
-            .frame
-            .sides(|sides| (sides.look(wait), sides.terms.clock()));
+        let (look, clock) = self.frame.sides(Caller::Polling, |sides| {
+            (sides.look(wait), sides.terms.clock())
+        });
         if !was_signalled && self.wait.is_signalled() {
             return Next::Poll;
         }
@@ -224,7 +226,7 @@ impl InlineCall {
                 self.alarm.set(clock, until, context);
                 Next::Wait
             }
-            Look::Over | Look::Answered => Next::Over,
+            Look::Over | Look::Withdraw | Look::Answered => Next::Over,
         }
     }
 
@@ -259,8 +261,9 @@ impl InlineCall {
     fn dropped(&mut self, gone: bool) {
         frame::pop(&mut self.frame);
         if gone && !self.frame.is_unnoticed() {
-            self.frame
-                .sides(|sides| sides.dropped(sides.leave_dropped(), None));
+            self.frame.sides(Caller::Polling, |sides| {
+                sides.dropped(sides.leave_dropped(), None);
+            });
         }
     }
 }

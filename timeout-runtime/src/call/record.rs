@@ -255,6 +255,7 @@ impl Apart {
     pub(crate) fn work(self, carried: Carried, worker: WorkerName, free: &mut dyn FnMut()) {
         let sides = self.sides();
         if !sides.start_on(Some(worker)) {
+            self.op().clear();
             return;
         }
         let run = |found: &mut Found<'_>| {
@@ -323,13 +324,20 @@ impl Apart {
         self.0.wake_owner();
     }
 
-    /// The caller gives up; an operation that nobody has taken is withdrawn and dropped.
+    /// The caller gives up. After `Phase::Queued` the operation never runs; it still has to be dropped.
     pub(crate) fn leave(&self) -> Phase {
         let phase = self.sides().leave();
         self.0.forget_owner();
-        if phase == Phase::Queued {
-            self.op().clear();
-        }
         phase
+    }
+
+    /// The caller withdraws a queued operation, which still has to be dropped; `false` if it has been
+    /// started.
+    pub(crate) fn withdraw(&self) -> bool {
+        let is_withdrawn = self.sides().withdraw();
+        if is_withdrawn {
+            self.0.forget_owner();
+        }
+        is_withdrawn
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::error::{Cause, TimeoutError};
+use crate::deadline::Clock;
+use crate::error::{Cause, Reason, TimeoutError};
 use crate::event::{CallId, EventKind, WorkerName};
 use crate::terms::Terms;
 use crate::tick::Tick;
@@ -16,10 +17,14 @@ use super::verdict::{Phase, Verdict};
 /// Where the caller is while the operation runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// On a thread that parks, and fires the token itself at the deadline.
+    /// On a thread that parks, and cancels the token itself at the deadline.
     Parked,
-    /// In a future. The timer fires the token, however busy its executor is.
+    /// In a future. The timer cancels the token, however busy its executor is.
     Polled,
+    /// In a future that polls the operation itself.
+    Polling,
+    /// On the thread that runs the operation.
+    Running,
 }
 
 /// What both sides of a call change.
@@ -41,8 +46,8 @@ impl State {
     }
 
     /// Of a call whose operation runs where its caller is. Nobody else sees it, so it may be made anew for each look.
-    pub(crate) fn started() -> Self {
-        let state = Self::queued(Caller::Polled);
+    pub(crate) fn started(caller: Caller) -> Self {
+        let state = Self::queued(caller);
         let started = state.verdict.start();
         debug_assert!(started, "nobody else has seen this call");
         state
@@ -75,6 +80,9 @@ pub(crate) struct Sides<'a> {
 pub(crate) enum Look {
     /// The answer is there.
     Answered,
+    /// The wait is over, and the operation has not been started: withdraw it, or look again if it has
+    /// been started meanwhile.
+    Withdraw,
     /// The wait is over without one, unless it comes before the caller leaves.
     Over,
     /// Nothing yet. Look again then, if not woken before.
@@ -112,7 +120,7 @@ impl Sides<'_> {
         }
         let terms = self.terms;
         if wait.over.is_none() {
-            if self.token.is_some_and(|token| token.fired().is_some()) {
+            if self.cancellation().is_some() {
                 wait.over = Some(terms.now().plus(terms.grace()).min(terms.end()));
             } else if terms.clock().has_come_to(terms.deadline()) {
                 self.signal();
@@ -121,18 +129,35 @@ impl Sides<'_> {
         }
         match wait.over {
             None => Look::Wait(terms.deadline()),
-            Some(_) if phase == Phase::Queued => Look::Over,
+            Some(_) if phase == Phase::Queued => Look::Withdraw,
             Some(over) if terms.clock().has_come_to(over) => Look::Over,
             Some(over) => Look::Wait(over),
         }
     }
 
-    /// The deadline has come: the token fires, if that is what the call's policy says.
+    /// Why the token has been cancelled, unless that came after the call's own deadline.
+    fn cancellation(&self) -> Option<(Cause, Option<Reason>)> {
+        self.token.and_then(Head::cancellation_before_deadline)
+    }
+
+    /// The deadline has come: cancels the token, if that is what the call's policy says.
     fn signal(&self) {
-        let token = self.token.filter(|_| self.terms.fires());
-        if let Some(token) = token {
+        let Some(token) = self.token.filter(|_| self.terms.fires()) else {
+            return;
+        };
+        // A caller that polls the operation itself runs all wakers first, so that its next poll finds
+        // what they have woken. In virtual time, a wake-up must not be left to another thread.
+        let is_elsewhere = matches!(self.state.caller, Caller::Parked | Caller::Polled);
+        if is_elsewhere && self.terms.clock() == Clock::Real {
+            token.fire_without_waiting(self.terms.cause());
+        } else {
             token.fire(self.terms.cause(), None);
         }
+    }
+
+    /// The caller withdraws a queued operation; `false` if it has been started.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.state.verdict.withdraw()
     }
 
     /// The caller gives up, and finds the call in this phase.
@@ -166,8 +191,7 @@ impl Sides<'_> {
     pub(crate) fn unanswered(&self, phase: Phase, scarce: bool) -> TimeoutError {
         let terms = self.terms;
         self.signal();
-        let signal = self.token.and_then(Head::signal);
-        let (cause, reason) = signal.unwrap_or((terms.cause(), None));
+        let (cause, reason) = self.cancellation().unwrap_or((terms.cause(), None));
         if phase == Phase::Queued {
             let cause = match cause {
                 Cause::TimedOut | Cause::DeadlineExceeded if scarce => Cause::NoWorker,
@@ -261,13 +285,14 @@ impl Sides<'_> {
         self.state.verdict.answer()
     }
 
-    /// Whether the answer counts, provided that the caller is still there: a success may tie with the end of the wait, an error
-    /// must precede the signal, a panic is never thrown away.
+    /// Whether the result counts, provided that the caller still waits. A panic is never thrown away.
+    /// A success may tie with the end of the wait; one that a poll of the caller's returns always
+    /// counts, since the caller holds it already. An error must precede the cancellation.
     pub(crate) fn stands(&self, report: &Report) -> bool {
         let terms = self.terms;
         match report.fault() {
             Some(Fault::Panic(_)) => true,
-            None => report.at <= terms.end(),
+            None => self.state.caller == Caller::Polling || report.at <= terms.end(),
             Some(Fault::Error(_) | Fault::Nothing) => {
                 report.at < terms.deadline()
                     && self.token.is_none_or(|token| token.fired().is_none())

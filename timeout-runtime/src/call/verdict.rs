@@ -4,16 +4,18 @@
 //!            start               answer
 //!   queued ─────────► running ────────────► answered    the caller takes the answer
 //!      │                │  │ stop
-//!      │ leave    leave │  └──────────────► stopped     the operation ended, its answer does not count
+//!      │ withdraw leave │  └──────────────► stopped     the operation ended, its answer does not count
 //!      ▼                ▼
 //!   withdrawn          left ──── stop ────► left, ended
 //! ```
 //!
-//! The operation calls `start`, then `answer`, and `stop` where `answer` was not tried or failed; the caller calls `leave`, then
-//! `announce`. Each is one read-modify-write of the word.
+//! The operation calls `start`, then `answer`, and `stop` where `answer` was not tried or failed; the caller calls `withdraw` or
+//! `leave`, then `announce`. Each is one read-modify-write of the word.
 //!
 //! 1. `answer` and `leave` exclude each other: one of them finds the other's bit.
-//! 2. `start` and `leave` exclude each other in the same way: a withdrawn operation never runs.
+//! 2. `start` excludes `withdraw` and `leave` in the same way: a withdrawn operation never runs. A caller
+//!    whose `withdraw` fails has seen a phase that is over, and looks again: the operation that
+//!    has started meanwhile still has its grace.
 //! 3. After `leave`, the bits *announced* (the caller's verdict event is out) and *ended* (the operation has disposed of its
 //!    value) are each set once. Who sets the second one, and only he, reports the late ending, so it follows the verdict
 //!    event and comes once, and nobody waits.
@@ -96,6 +98,14 @@ impl Verdict {
         self.0.fetch_or(ENDED, Ordering::AcqRel) & ANNOUNCED != 0
     }
 
+    /// The caller withdraws a queued operation; `false` if it has been started.
+    #[must_use]
+    pub(crate) fn withdraw(&self) -> bool {
+        self.0
+            .compare_exchange(0, LEFT, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
     /// The caller gives up. What it left behind: after `Answered` the answer is his all the same.
     #[must_use]
     pub(crate) fn leave(&self) -> Phase {
@@ -131,9 +141,20 @@ mod tests {
 
     #[test]
     fn a_withdrawn_operation_never_starts() {
+        let withdrawn = Verdict::new();
+        assert!(withdrawn.withdraw());
+        assert!(!withdrawn.start());
+        let left = Verdict::new();
+        assert_eq!(left.leave(), Phase::Queued);
+        assert!(!left.start());
+    }
+
+    #[test]
+    fn an_operation_that_has_started_cannot_be_withdrawn() {
         let verdict = Verdict::new();
-        assert_eq!(verdict.leave(), Phase::Queued);
-        assert!(!verdict.start());
+        assert!(verdict.start());
+        assert!(!verdict.withdraw());
+        assert!(verdict.answer(), "a failed attempt changes nothing");
     }
 
     #[test]
@@ -292,6 +313,28 @@ mod models {
     #[test]
     fn loom_queued_is_either_run_or_withdrawn() {
         race(|call| call.operate(), Call::expire);
+    }
+
+    /// Guards against a caller who finds the call queued at its deadline, and leaves without grace
+    /// although the operation has been started in between.
+    #[test]
+    fn loom_an_operation_that_starts_at_the_deadline_keeps_its_grace() {
+        race(
+            |call| call.operate(),
+            |call| loop {
+                // The deadline has passed. Within grace the caller leaves queued operations alone.
+                match call.verdict.phase() {
+                    Phase::Queued if call.verdict.withdraw() => {
+                        call.verdict_events.fetch_add(1, SeqCst);
+                        assert!(!call.verdict.announce(), "a withdrawn operation never ends");
+                        return (Phase::Queued, None);
+                    }
+                    Phase::Answered => return (Phase::Answered, call.take()),
+                    Phase::Queued | Phase::Running => thread::yield_now(),
+                    Phase::Stopped => unreachable!("a result in grace counts"),
+                }
+            },
+        );
     }
 
     #[test]

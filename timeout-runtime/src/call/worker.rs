@@ -85,6 +85,7 @@ where
 fn submit(call: Apart) -> Result<Launched, TimeoutError> {
     let Ok(place) = workers::submit(Job::Call(call.clone(), Carried::capture())) else {
         call.leave();
+        call.op().clear();
         return Err(call.sides().terms.not_started(Cause::NoWorker, None));
     };
     Ok(Launched::new(call, Some(place)))
