@@ -6,7 +6,10 @@ pub(crate) use std::sync::atomic::AtomicU64;
 #[cfg(not(target_has_atomic = "64"))]
 pub(crate) use locked::AtomicU64;
 
-#[cfg(any(test, not(target_has_atomic = "64")))]
+#[cfg(any(
+    not(target_has_atomic = "64"),
+    all(test, not(any(timeout_loom, timeout_shuttle)))
+))]
 mod locked {
     use std::sync::Mutex;
     use std::sync::atomic::Ordering;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::CancelToken;
 use crate::deadline::{Clock, Deadline};
-use crate::sync::thread::Thread as Handle;
+use crate::sync::thread::{self, Thread as Handle};
 use crate::sync::world;
 use crate::terms::Terms;
 use crate::token::node::{NodeRef, Watch};

@@ -99,7 +99,8 @@ impl Settings {
     ///
     /// It is the place to set what a thread would otherwise [inherit](super), such as a priority, a signal mask or a set of
     /// processors. The thread has its name by then: `timeout-1`, `timeout-2` and so on for workers, `timeout-timer` and
-    /// `timeout-deputy` for the threads that keep deadlines.
+    /// `timeout-deputy` for the threads that keep deadlines, `timeout-background` for those that run
+    /// callbacks.
     ///
     /// The function runs outside any call. The thread does nothing else before it returns, and the first call of a worker
     /// waits for that as part of its limit. A panic ends in the function. Calls made in it may run inline; those that need a
