@@ -263,11 +263,7 @@ mod literal_cases {
     #[test_case(7)]
     #[timeout(secs = 60, fallback = "panic_on_timeout")]
     #[test_case(8)]
-    #[timeout(
-        secs = 60,
-        fallback = "timeout_runtime::panic_on_timeout",
-        token = "stop"
-    )]
+    #[timeout(secs = 60, fallback = "panic_on_timeout", token = "stop")]
     fn below(one: u32) {
         assert!((7..9).contains(&one));
         assert!(Deadline::current().remaining().is_some());

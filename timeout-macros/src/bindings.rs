@@ -1,7 +1,7 @@
 //! What the operation binds in front of the body: its arguments and its token.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Pat, ReceiverKind, Type};
 
@@ -37,6 +37,11 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span) -> TokenStream {
         .map(|param| bindings.argument(param))
         .chain([bindings.token()])
         .collect()
+}
+
+/// The token alone, for an operation that has its arguments already.
+pub(crate) fn token(plan: &Plan<'_>, here: Span) -> TokenStream {
+    Bindings { plan, here }.token()
 }
 
 struct Bindings<'a> {
@@ -80,6 +85,21 @@ impl Bindings<'_> {
                 quote_spanned! {self.here=>
                     #(#conditions)* #(#lints)* #quiet let #mutability #ident = #value;
                     #(#used)*
+                }
+            }
+            Kind::Parts { parts, ty, .. } => {
+                if parts.is_empty() {
+                    return TokenStream::new();
+                }
+                let values = parts
+                    .iter()
+                    .map(|part| self.argument_value(&part.ident, ty));
+                let bound = parts.iter().map(|part| {
+                    let (mutability, ident) = (&part.mutability, &part.ident);
+                    quote!(#mutability #ident)
+                });
+                quote_spanned! {self.here=>
+                    #(#conditions)* #(#lints)* #quiet let (#(#bound,)*) = (#(#values,)*);
                 }
             }
             Kind::Pattern { slot, pat, ty } => {

@@ -10,6 +10,7 @@ use syn::{FnArg, Signature};
 
 use crate::bindings;
 use crate::item::Item;
+use crate::made::Block;
 use crate::options;
 use crate::params::Param;
 use crate::plan::{Door, Plan, Run};
@@ -42,8 +43,12 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         body,
         ..
     } = plan.item;
+    let inputs = match &plan.made {
+        Some(_) => sig.inputs.clone(),
+        None => plan.params.iter().map(FnArg::from).collect(),
+    };
     let signature = Signature {
-        inputs: plan.params.iter().map(FnArg::from).collect(),
+        inputs,
         ..sig.clone()
     };
     let expansion = Expansion::new(plan);
@@ -80,7 +85,9 @@ pub(crate) fn as_typed(item: &Item, door: &Door) -> TokenStream {
         body,
         ..
     } = item;
-    let is_bound = Param::all(sig, &door.token).iter().any(Param::is_token);
+    let is_bound = Param::all(sig, &door.token, false)
+        .iter()
+        .any(Param::is_token);
     // A `const fn` could call nothing of the runtime.
     if door.uses.is_empty() || is_bound || sig.constness.is_some() {
         return item.typed.clone();
@@ -201,8 +208,13 @@ impl<'a> Expansion<'a> {
     /// ```
     fn call(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
+        if let Some(made) = &plan.made {
+            return self.call_in_block(made);
+        }
         let entry = match plan.run {
-            Run::AsyncInline(_) => return self.call_in_place(),
+            Run::AsyncInline(_) => {
+                return self.call_in_place();
+            }
             Run::SyncWorker(_) => "sync_worker",
             Run::SyncInline(_) => "sync_inline",
             Run::AsyncTask(_) => "async_task",
@@ -288,6 +300,25 @@ impl<'a> Expansion<'a> {
         }
     }
 
+    /// A future that is the whole body has its call inside: it is an `async` block again, alone or boxed, which is what other attributes
+    /// look for in a function that returns a future, and whose braces they take for the user's. It has the arguments that the user's own
+    /// block mentions.
+    ///
+    /// ```text
+    /// Box::pin(async move {
+    ///     let mut __call = __timeout_p::InlineCall::new(__ask);
+    ///     let __token = __call.param::<__timeout_p::CancelToken>();
+    ///     let __op = OPERATION;
+    ///     let __op = __timeout_p::pin!(__op);
+    ///     __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await
+    /// })
+    /// ```
+    fn call_in_block(&self, made: &Block) -> TokenStream {
+        let block = braces(self.call_in_place(), made.braces.span());
+        let here = self.here.located_at(made.words.span());
+        made.around(quote_spanned!(here=> async move #block))
+    }
+
     /// What callers get, where that is more than the return type says. With `on_late`, the answer is wrapped until a caller has it:
     ///
     /// ```text
@@ -356,20 +387,20 @@ impl<'a> Expansion<'a> {
     /// }
     /// ```
     ///
+    /// The block of a returned future is turned into the same, with the words and the arguments that it has.
+    ///
     /// An async block cannot name the type of its answer, but its first `return` can, so that a mismatch is reported at
     /// the expression that does not match.
     fn operation(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
-        let bindings = bindings::all(plan, *here);
-        let block = &plan.item.body.block;
+        let pin = quote_spanned!(*here=> if false { return __timeout_p::never_run::<#answer>(); });
+        if let Some(made) = &plan.made {
+            let (words, block, token) = (&made.words, &made.braces, bindings::token(plan, *here));
+            return quote_spanned!(*here=> #words { #pin #token (#block) });
+        }
+        let (bindings, block) = (bindings::all(plan, *here), &plan.item.body.block);
         if let Shape::Async(_) = plan.shape {
-            quote_spanned! {*here=>
-                async move {
-                    if false { return __timeout_p::never_run::<#answer>(); }
-                    #bindings
-                    (#block)
-                }
-            }
+            quote_spanned!(*here=> async move { #pin #bindings (#block) })
         } else {
             quote_spanned!(*here=> { #bindings (#block) })
         }

@@ -86,6 +86,14 @@ fn is_function(input: ParseStream<'_>) -> bool {
 }
 
 impl Body {
+    /// What is between the braces, but for the attributes.
+    pub(crate) fn inside(&self) -> TokenStream {
+        match only(visible(self.block.clone())) {
+            Some(TokenTree::Group(braces)) => braces.stream(),
+            _ => TokenStream::new(),
+        }
+    }
+
     fn split(token: TokenTree) -> syn::Result<Self> {
         let group = match token {
             TokenTree::Group(group) => group,

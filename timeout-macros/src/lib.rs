@@ -4,12 +4,14 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod beside;
 mod bindings;
 mod duration;
 mod errors;
 mod expand;
 mod groups;
 mod item;
+mod made;
 mod mentions;
 mod options;
 mod params;
@@ -186,7 +188,9 @@ use crate::plan::{Door, Plan};
 /// Not `const fn`, `extern fn`, variadic functions, methods without a body, functions that never return, and `unsafe fn`
 /// unless it runs inline. `#[track_caller]` has no effect on the body.
 ///
-/// Of two attributes that wrap a function the lower one wraps the upper one. Below `#[rstest]`, which has a `timeout` of its own, write
+/// Of two attributes that wrap a function the lower one wraps the upper one. So `#[tracing::instrument]` below has its span around the whole
+/// call and records the `TimeoutError` of a call without a result; above, its span is around the operation. Where the attributes below may
+/// read the names in a pattern, the pattern stays in the signature, and parts that it leaves out stay with the caller. Below `#[rstest]`, which has a `timeout` of its own, write
 /// `#[timeout_runtime::timeout(…)]`, behind the cases; there it wraps the test that is made of each case, and the body finds its token
 /// with `CancelToken::current()` only.
 ///

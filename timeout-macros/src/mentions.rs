@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{
     Arm, Block, Expr, ExprCall, ExprClosure, ExprForLoop, ExprIf, ExprPath, ExprWhile, Item, Macro,
-    PatIdent,
+    Pat, PatIdent,
 };
 
 /// The mentions of `names` as values in `expr`. Left out are what is called, which is a function, and what a closure, a block or a
@@ -21,13 +21,23 @@ pub(crate) fn all(expr: &TokenStream, names: &[Ident]) -> Vec<Ident> {
     search.found
 }
 
-/// The names that patterns bind, at any depth of what is visited.
+/// The names that patterns bind, each once, at any depth of what is visited.
 #[derive(Default)]
-pub(crate) struct Bound(pub(crate) Vec<Ident>);
+pub(crate) struct Bound(Vec<PatIdent>);
+
+impl Bound {
+    pub(crate) fn of(pat: &Pat) -> Vec<PatIdent> {
+        let mut bound = Self::default();
+        bound.visit_pat(pat);
+        bound.0
+    }
+}
 
 impl Visit<'_> for Bound {
     fn visit_pat_ident(&mut self, part: &PatIdent) {
-        self.0.push(part.ident.clone());
+        if self.0.iter().all(|known| known.ident != part.ident) {
+            self.0.push(part.clone());
+        }
         visit::visit_pat_ident(self, part);
     }
 }
@@ -51,7 +61,8 @@ impl Mentions<'_> {
         let mut inner = Bound::default();
         bind(&mut inner);
         let outer = self.bound.len();
-        self.bound.append(&mut inner.0);
+        self.bound
+            .extend(inner.0.into_iter().map(|part| part.ident));
         visit(self);
         self.bound.truncate(outer);
     }

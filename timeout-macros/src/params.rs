@@ -4,7 +4,8 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::visit::Visit;
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
 use syn::{
     Attribute, FnArg, Meta, Pat, PatIdent, PatType, Receiver, ReceiverKind, Signature, Token, Type,
 };
@@ -31,6 +32,12 @@ pub(crate) enum Kind {
         ident: Ident,
         ty: Box<Type>,
     },
+    /// A pattern that stays in the signature, for macros that read the names in it; each part is bound again.
+    Parts {
+        pat: Box<Pat>,
+        parts: Vec<PatIdent>,
+        ty: Box<Type>,
+    },
     /// Any other pattern; `slot` is the name that stands in for it in the signature.
     Pattern {
         slot: Ident,
@@ -46,11 +53,11 @@ pub(crate) enum Kind {
 }
 
 impl Param {
-    /// The parameters of `sig`, where `token` is the name of the body's token.
-    pub(crate) fn all(sig: &Signature, token: &Ident) -> Vec<Self> {
+    /// The parameters of `sig`, where `token` is the name of the body's token. With `is_read`, a macro reads the signature after this one.
+    pub(crate) fn all(sig: &Signature, token: &Ident, is_read: bool) -> Vec<Self> {
         let split = |(index, input): (usize, &FnArg)| match input {
             FnArg::Receiver(receiver) => Self::receiver(receiver),
-            FnArg::Typed(typed) => Self::typed(typed, index, token),
+            FnArg::Typed(typed) => Self::typed(typed, index, token, is_read),
         };
         sig.inputs.iter().enumerate().map(split).collect()
     }
@@ -69,7 +76,7 @@ impl Param {
         }
     }
 
-    fn typed(typed: &PatType, index: usize, token: &Ident) -> Self {
+    fn typed(typed: &PatType, index: usize, token: &Ident, is_read: bool) -> Self {
         let PatType { attrs, pat, ty, .. } = typed.clone();
         let kind = match *pat {
             Pat::Ident(PatIdent {
@@ -93,6 +100,11 @@ impl Param {
                     }
                 }
             }
+            pat if is_read && can_be_bound_again(&pat) => Kind::Parts {
+                parts: Bound::of(&pat),
+                pat: Box::new(without_mut(pat)),
+                ty,
+            },
             pat => {
                 let slot = format_ident!(
                     "__arg{index}",
@@ -125,17 +137,26 @@ impl Param {
     pub(crate) fn name(&self) -> Option<&Ident> {
         match &self.kind {
             Kind::Name { ident, .. } | Kind::Token { ident, .. } => Some(ident),
-            Kind::Receiver(_) | Kind::Pattern { .. } => None,
+            Kind::Receiver(_) | Kind::Parts { .. } | Kind::Pattern { .. } => None,
         }
     }
 
     /// The names that the parameter's pattern gives to parts of it.
     pub(crate) fn parts(&self) -> Vec<Ident> {
-        let mut parts = Bound::default();
-        if let Kind::Pattern { pat, .. } = &self.kind {
-            parts.visit_pat(pat);
+        let parts = match &self.kind {
+            Kind::Parts { parts, .. } => parts.clone(),
+            Kind::Pattern { pat, .. } => Bound::of(pat),
+            Kind::Receiver(_) | Kind::Name { .. } | Kind::Token { .. } => Vec::new(),
+        };
+        parts.into_iter().map(|part| part.ident).collect()
+    }
+
+    /// The pattern that has a generated name in its place.
+    pub(crate) fn hidden(&self) -> Option<&Pat> {
+        match &self.kind {
+            Kind::Pattern { pat, .. } => Some(pat),
+            _ => None,
         }
-        parts.0
     }
 
     /// Whether the parameter is the caller's token.
@@ -155,7 +176,9 @@ impl Param {
                 ReceiverKind::Typed(_, ty) => types::first_borrow(ty),
                 _ => None,
             },
-            Kind::Name { ty, .. } | Kind::Pattern { ty, .. } => types::first_borrow(ty),
+            Kind::Name { ty, .. } | Kind::Parts { ty, .. } | Kind::Pattern { ty, .. } => {
+                types::first_borrow(ty)
+            }
             Kind::Token { .. } => None,
         }
     }
@@ -164,9 +187,10 @@ impl Param {
     pub(crate) fn owned_form(&self) -> String {
         match &self.kind {
             Kind::Receiver(_) => "`self: Arc<Self>`".to_owned(),
-            Kind::Name { ty, .. } | Kind::Pattern { ty, .. } | Kind::Token { ty, .. } => {
-                types::owned_form(ty)
-            }
+            Kind::Name { ty, .. }
+            | Kind::Parts { ty, .. }
+            | Kind::Pattern { ty, .. }
+            | Kind::Token { ty, .. } => types::owned_form(ty),
         }
     }
 }
@@ -193,6 +217,14 @@ impl From<&Param> for FnArg {
                     ..receiver.clone()
                 });
             }
+            Kind::Parts { pat, ty, .. } => {
+                return Self::Typed(PatType {
+                    attrs,
+                    pat: pat.clone(),
+                    colon_token: Token![:](ty.span()),
+                    ty: ty.clone(),
+                });
+            }
             Kind::Pattern { slot, ty, .. } => (slot, ty),
             Kind::Name { ident, ty, .. } | Kind::Token { ident, ty, .. } => (ident, ty),
         };
@@ -212,6 +244,43 @@ impl From<&Param> for FnArg {
             ty: ty.clone(),
         })
     }
+}
+
+/// Whether all that the pattern takes out of its argument can move on: not where a part borrows, or cannot be seen.
+fn can_be_bound_again(pat: &Pat) -> bool {
+    struct Search(bool);
+
+    impl Visit<'_> for Search {
+        fn visit_pat(&mut self, pat: &Pat) {
+            match pat {
+                Pat::Macro(_) | Pat::Verbatim(_) => self.0 = true,
+                pat => visit::visit_pat(self, pat),
+            }
+        }
+
+        fn visit_pat_ident(&mut self, part: &PatIdent) {
+            self.0 |= part.by_ref.is_some();
+            visit::visit_pat_ident(self, part);
+        }
+    }
+
+    let mut search = Search(false);
+    search.visit_pat(pat);
+    !search.0
+}
+
+fn without_mut(mut pat: Pat) -> Pat {
+    struct Removal;
+
+    impl VisitMut for Removal {
+        fn visit_pat_ident_mut(&mut self, part: &mut PatIdent) {
+            part.mutability = None;
+            visit_mut::visit_pat_ident_mut(self, part);
+        }
+    }
+
+    Removal.visit_pat_mut(&mut pat);
+    pat
 }
 
 #[derive(PartialEq, Eq)]
@@ -249,7 +318,7 @@ fn role_of_word(word: &Ident) -> Role {
 }
 
 /// The words behind the first comma of `condition, attribute, …`.
-fn attribute_words(tokens: TokenStream) -> impl Iterator<Item = Ident> {
+pub(crate) fn attribute_words(tokens: TokenStream) -> impl Iterator<Item = Ident> {
     let is_comma =
         |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
     tokens

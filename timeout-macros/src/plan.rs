@@ -4,8 +4,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use syn::{Path, Safety, Signature, Type};
 
 use crate::args::Args;
+use crate::beside;
 use crate::errors::Errors;
 use crate::item::Item;
+use crate::made::{Block, Made};
 use crate::mentions;
 use crate::params::Param;
 use crate::shape::Shape;
@@ -20,6 +22,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) door: &'a Door,
     pub(crate) params: Vec<Param>,
     pub(crate) shape: Shape<'a>,
+    /// The future that is the whole body of a function that returns one.
+    pub(crate) made: Option<Block>,
     pub(crate) run: Run,
     /// `None` stands for the path of the function.
     pub(crate) name: Option<TokenStream>,
@@ -139,8 +143,13 @@ impl<'a> Plan<'a> {
         errors: &mut Errors,
     ) -> Option<Self> {
         let sig = &item.sig;
-        let params = Param::all(sig, &door.token);
+        let params = Param::all(sig, &door.token, beside::has_macro(&item.attrs));
         let shape = Shape::of(sig);
+        let made = match shape {
+            Shape::Future(_) => Made::of(item.body.inside()),
+            Shape::Sync(_) | Shape::Async(_) => Made::Unknown,
+        };
+        check_instrument(item, &params, &made, errors);
         check_signature(sig, shape, errors);
         let expressions = args.expressions();
         check_parts(&params, &expressions, errors);
@@ -157,6 +166,10 @@ impl<'a> Plan<'a> {
             door,
             params,
             shape,
+            made: match made {
+                Made::Alone(block) => Some(block),
+                Made::Behind | Made::Unknown => None,
+            },
             run: run?,
             name: args.name.take().map(|name| name.value),
             limit,
@@ -210,6 +223,25 @@ fn check_covered(shape: Shape<'_>, errors: &mut Errors) {
         errors.add(
             future,
             "the limit would not cover the await of this future; write an `async fn`, or return `impl Future<Output = ..>` alone",
+        );
+    }
+}
+
+/// A macro that is left below gets what this one has written. `#[instrument]` looks for the future at the end of the body, and for the
+/// names in the signature; above, it gets both as typed.
+fn check_instrument(item: &Item, params: &[Param], made: &Made, errors: &mut Errors) {
+    let Some(instrument) = beside::instrument(&item.attrs) else {
+        return;
+    };
+    if let Made::Behind = made {
+        errors.add(
+            instrument,
+            "`#[instrument]` below `#[timeout]` would miss this future, which is made behind other statements; put it above",
+        );
+    } else if let (Made::Unknown, Some(pat)) = (made, params.iter().find_map(Param::hidden)) {
+        errors.add(
+            pat,
+            "`#[instrument]` below `#[timeout]` cannot see the parts of this pattern; put it above",
         );
     }
 }

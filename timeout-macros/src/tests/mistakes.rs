@@ -224,6 +224,57 @@ fn a_value_has_the_kind_of_its_option() {
     );
 }
 
+// The span was lost without a word, or the fields of a pattern were.
+#[test]
+fn an_instrument_that_would_miss_something_goes_above() {
+    let future = "`#[instrument]` below `#[timeout]` would miss this future, which is made behind other statements; put it above";
+    let pattern =
+        "`#[instrument]` below `#[timeout]` cannot see the parts of this pattern; put it above";
+    for attribute in [
+        "#[instrument]",
+        "#[tracing::instrument(ret)]",
+        "#[cfg_attr(feature = \"trace\", inline, instrument)]",
+    ] {
+        for (function, expected) in [
+            (
+                "fn f(x: u8) -> impl Future<Output = Option<u8>> { let x = x + 1; async move { Some(x) } }",
+                &[future][..],
+            ),
+            (
+                "fn f() -> Pin<Box<dyn Future<Output = Option<u8>>>> { async fn g() {} Box::pin(g()) }",
+                &[future],
+            ),
+            (
+                "fn f() -> impl Future<Output = Option<u8>> { async move { None } }",
+                &[],
+            ),
+            (
+                "fn f((a, ref b): &(u8, u8)) -> impl Future<Output = Option<u8>> { async move { None } }",
+                &[],
+            ),
+            ("fn f() -> impl Future<Output = Option<u8>> { work() }", &[]),
+            (
+                "async fn f() -> Option<u8> { let x = 5; async move { Some(x) } }",
+                &[],
+            ),
+            ("fn f(ref x: u8, y: u8) -> Option<u8> { None }", &[pattern]),
+            (
+                "async fn f((a, pair!(b, c)): (u8, (u8, u8))) -> Option<u8> { None }",
+                &[pattern],
+            ),
+            (
+                "fn f((a, mut b): (u8, u8), _: u8, P { x, .. }: P) -> Option<u8> { None }",
+                &[],
+            ),
+        ] {
+            check(
+                &format!("#[timeout(ms = 5)] {attribute} {function}"),
+                expected,
+            );
+        }
+    }
+}
+
 // A macro that accepts only literals in the attributes below it panicked on the path.
 #[test]
 fn a_path_between_quotes_is_the_path() {

@@ -28,29 +28,21 @@ where
     let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0)
         .function();
     let __fallback = __timeout_p::or(move |__error| __fallback(__error));
-    __timeout_p::Box::pin(
-        __timeout_p::made_inline_or::<
-            usize,
-            _,
-            _,
-            _,
-            _,
-        >(
-            __ask,
-            __fallback,
-            move |
-                (): (),
-            | -> ::core::pin::Pin<
-                Box<
-                    dyn ::core::future::Future<
-                        Output = usize,
-                    > + ::core::marker::Send + 'async_trait,
-                >,
-            > {
-                let _ = &self;
-                ({ Box::pin(async move { self.rows().await.len() }) })
-            },
-            |__answer| __timeout_p::Answer(__answer).ending(),
-        ),
-    )
+    Box::pin(async move {
+        let mut __call = __timeout_p::InlineCall::new(__ask);
+        let __op = async move {
+            if false {
+                return __timeout_p::never_run::<usize>();
+            }
+            ({ self.rows().await.len() })
+        };
+        let __op = __timeout_p::pin!(__op);
+        __call
+            .until_verdict_or::<
+                usize,
+                _,
+                _,
+            >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
+            .await
+    })
 }

@@ -4,12 +4,17 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
 use syn::ItemFn;
 
+use crate::made::Made;
+use crate::shape::Shape;
+
 /// An item that is a function with a body, as far as the macro looks.
 pub(super) struct Function {
     /// All in front of the body.
     pub(super) head: TokenStream,
     /// What is between the braces, but for attributes.
     pub(super) body: Vec<String>,
+    /// What is between the braces of the `async` block that is the whole body.
+    pub(super) made: Option<Vec<String>>,
     pub(super) parsed: ItemFn,
 }
 
@@ -23,9 +28,21 @@ impl Function {
             return None;
         }
         let head: TokenStream = tokens.into_iter().collect();
-        let parsed = syn::parse2(quote!(#head {})).ok()?;
-        let body = flat(without_attributes(body.stream()));
-        Some(Self { head, body, parsed })
+        let parsed: ItemFn = syn::parse2(quote!(#head {})).ok()?;
+        let inside = without_attributes(body.stream());
+        let body = flat(inside.clone());
+        let made = match (Shape::of(&parsed.sig), Made::of(inside)) {
+            (Shape::Future(_), Made::Alone(made)) => {
+                Some(flat(without_attributes(made.braces.stream())))
+            }
+            _ => None,
+        };
+        Some(Self {
+            head,
+            body,
+            made,
+            parsed,
+        })
     }
 }
 

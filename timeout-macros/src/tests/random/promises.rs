@@ -117,7 +117,10 @@ fn check_as_typed(
 ) -> Result<(), Broken> {
     let typed = flat(item.clone());
     let found = flat(emitted.clone());
-    let Some(Function { head, body, parsed }) = function else {
+    let Some(Function {
+        head, body, parsed, ..
+    }) = function
+    else {
         return that(
             typed == found,
             "what is no function stays as typed",
@@ -154,7 +157,13 @@ fn check_wrapped(
     function: &Function,
     emitted: &TokenStream,
 ) -> Result<(), Broken> {
-    let Function { head, body, parsed } = function;
+    let Function {
+        head,
+        body,
+        made,
+        parsed,
+    } = function;
+    let body = made.as_ref().unwrap_or(body);
     let found = flat(emitted.clone());
     that(holds(&found, body), "the body stays as typed", emitted)?;
     let wrapped = only_function(without(body, emitted.clone()), "an expansion can be parsed")?;
