@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -200,7 +200,7 @@ fn listener_hears_every_kind_of_event() {
 fn scan_finishes_and_ends_with_its_verdict() {
     let dir = small_tree("finishes");
     let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "30000"]));
-    assert_eq!(printed.stdout.replace(MAIN_SEPARATOR_STR, "/"), SMALL_TREE);
+    assert_eq!(printed.stdout.replace('\\', "/"), SMALL_TREE);
     let mut said = printed.stderr.lines();
     assert_eq!(
         said.next(),
@@ -219,7 +219,7 @@ fn scan_finishes_and_ends_with_its_verdict() {
 fn scan_has_defaults() {
     let dir = small_tree("defaults");
     let printed = run(scan(&dir, &[]));
-    assert_eq!(printed.stdout.replace(MAIN_SEPARATOR_STR, "/"), SMALL_TREE);
+    assert_eq!(printed.stdout.replace('\\', "/"), SMALL_TREE);
     assert!(printed.stderr.contains("(limit 2s)"), "{}", printed.stderr);
     assert_eq!(printed.code, Some(0));
 }
