@@ -13,7 +13,8 @@ mod stock;
 mod ways;
 
 use std::process::{Command, ExitCode};
-use std::{env, io};
+use std::time::{Duration, Instant};
+use std::{env, io, thread};
 
 use lexopt::{Arg, Parser, ValueExt};
 use timeout_runtime::add_listener;
@@ -29,6 +30,8 @@ struct Options {
     far_calls: usize,
     /// Sent close to the limit of their receiver.
     messages: u32,
+    /// How long it may take.
+    longest: Duration,
 }
 
 impl Options {
@@ -38,6 +41,7 @@ impl Options {
             calls: 1_000_000,
             far_calls: 200_000,
             messages: 2_000,
+            longest: Duration::MAX,
         };
         let mut arguments = Parser::from_env();
         while let Some(argument) = arguments.next()? {
@@ -46,6 +50,9 @@ impl Options {
                 Arg::Long("calls") => options.calls = arguments.value()?.parse()?,
                 Arg::Long("far-calls") => options.far_calls = arguments.value()?.parse()?,
                 Arg::Long("messages") => options.messages = arguments.value()?.parse()?,
+                Arg::Long("max-secs") => {
+                    options.longest = Duration::from_secs(arguments.value()?.parse()?);
+                }
                 other => return Err(other.unexpected()),
             }
         }
@@ -56,35 +63,51 @@ impl Options {
 /// Has the allocator keep no freed memory for each thread, which is no leak and looks like one. It reads that when a process starts.
 const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
 
-/// Does it all in a process of its own, with an allocator that can be watched.
-fn again() -> io::Result<ExitCode> {
+/// Does it all in a process of its own, with an allocator that can be watched. Fails if that takes longer than `longest`.
+fn again(longest: Duration) -> io::Result<ExitCode> {
     let (name, value) = TUNABLES;
     let mut arguments = env::args_os();
     let program = arguments.next().unwrap_or_default();
-    let status = Command::new(program)
+    let mut child = Command::new(program)
         .args(arguments)
         .env(name, value)
-        .status()?;
+        .spawn()?;
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if start.elapsed() > longest {
+            child.kill()?;
+            child.wait()?;
+            eprintln!("soak: still running after {longest:?}");
+            return Ok(ExitCode::FAILURE);
+        }
+        thread::sleep(Duration::from_millis(100));
+    };
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 fn main() -> io::Result<ExitCode> {
-    if env::var_os(TUNABLES.0).is_none() {
-        return again();
-    }
     let Options {
         seed,
         calls,
         far_calls,
         messages,
+        longest,
     } = match Options::read() {
         Ok(options) => options,
         Err(error) => {
-            eprintln!("soak: {error}; there are --seed, --calls, --far-calls and --messages");
+            eprintln!(
+                "soak: {error}; there are --seed, --calls, --far-calls, --messages and --max-secs"
+            );
             return Ok(ExitCode::from(64));
         }
     };
+    if env::var_os(TUNABLES.0).is_none() {
+        return again(longest);
+    }
     operation::count_panics();
     ledger::watch_for_stops();
     let crowd = Crowd::new();
