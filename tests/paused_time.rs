@@ -247,6 +247,37 @@ fn paused_time_passes_again_once_a_worker_call_is_dropped() {
     gate.open();
 }
 
+/// The grace passed before the callback had stopped the operation, since the runtime looked idle.
+#[test]
+fn paused_time_stands_still_while_a_callback_runs() {
+    let outcome = ends_in_paused_time(async || {
+        let calls = limit("paused_time::callback", LIMIT).with_grace(HOUR);
+        let stop = async |token: CancelToken| {
+            let (sender, stopped) = tokio::sync::oneshot::channel();
+            let _registration = token.on_cancel(move || {
+                // It takes its time, in which paused time would pass.
+                thread::sleep(WHILE);
+                sender.send(7).unwrap();
+            });
+            Ok::<_, TimeoutError>(stopped.await.unwrap())
+        };
+        calls.outcome_async(stop).await
+    });
+    assert!(matches!(outcome, Outcome::Success(7)), "{outcome:?}");
+}
+
+#[test]
+fn paused_time_passes_again_once_a_callback_has_returned() {
+    ends_in_paused_time(async || {
+        let (token, called) = (CancelToken::new(), Gate::new());
+        let calls = called.clone();
+        let _registration = token.on_cancel(move || calls.open());
+        token.cancel();
+        sleep(HOUR).await;
+        assert!(called.is_open());
+    });
+}
+
 /// Starts a worker call in a runtime whose time is paused, shuts that down, and waits for the call elsewhere.
 fn outlives_its_runtime(shut_down: fn(Runtime)) -> bool {
     let (sender, ended) = mpsc::channel();

@@ -15,7 +15,8 @@ use crate::unwind;
 
 /// While it or a clone of it exists, the paused clock of a runtime does not advance by itself.
 ///
-/// Tokio advances a paused clock when its runtime is idle, unless a blocking task of the runtime exists.
+/// Tokio advances a paused clock when its runtime is idle, unless a blocking task of the runtime
+/// exists.
 #[derive(Clone, Debug)]
 pub(crate) struct ClockHold {
     /// Closing the channel ends the blocking task.
@@ -25,8 +26,8 @@ pub(crate) struct ClockHold {
 
 /// How long one blocking task holds the clock. It spawns the next one before it ends.
 ///
-/// A single task that lasts as long as the hold would keep `Runtime::drop` waiting, and keep the only thread
-/// of a runtime with `max_blocking_threads(1)` from all other tasks.
+/// A single task that lasts as long as the hold would keep `Runtime::drop` waiting, and keep the
+/// only thread of a runtime with `max_blocking_threads(1)` from all other tasks.
 #[cfg(feature = "tokio")]
 const TURN: Duration = Duration::from_millis(10);
 

@@ -1,4 +1,5 @@
-//! The registered functions that this thread runs on behalf of. They are not called for what they cause themselves.
+//! The registered functions that this thread runs on behalf of. They are not called for what they
+//! cause themselves.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -13,7 +14,8 @@ struct Muted {
 }
 
 const_thread_local! {
-    // Thread-local destructors may make calls, so this has no destructor itself. Instead it frees its memory when it becomes empty.
+    // Thread-local destructors may make calls, so this has no destructor itself. Instead it frees
+    // its memory when it becomes empty.
     static MUTED: ManuallyDrop<RefCell<Muted>> = ManuallyDrop::new(RefCell::new(Muted::NONE));
 }
 

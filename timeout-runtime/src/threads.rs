@@ -22,8 +22,9 @@ pub(crate) fn set_hook(hook: Hook) {
     unwind::dispose(before);
 }
 
-/// Whether this code is part of the hook. It cannot wait for another thread of ours: that might run the
-/// same hook first, and so on without end. The current thread itself might be the one that it waits for.
+/// Whether this code is part of the hook. It cannot wait for another thread of ours: that might run
+/// the same hook first, and so on without end. The current thread itself might be the one that it
+/// waits for.
 pub(crate) fn is_in_hook() -> bool {
     IN_HOOK.with(Cell::get)
 }

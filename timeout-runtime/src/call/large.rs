@@ -1,8 +1,8 @@
 //! Large operations and results, which move in a box.
 //!
-//! An operation and its result pass through many functions on their way between two threads, and each of
-//! these may copy what it passes on. In a box, a large value costs an allocation in place of those copies,
-//! and next to no stack.
+//! An operation and its result pass through many functions on their way between two threads, and
+//! each of these may copy what it passes on. In a box, a large value costs an allocation in place
+//! of those copies, and next to no stack.
 
 /// In bytes. Below it, an allocation costs more than the copies do.
 const LARGE: usize = 2048;

@@ -9,12 +9,14 @@ use crate::{threads, timer};
 
 use super::{Job, pool, settings};
 
-/// Starts the threads that keep deadlines and as many workers as it takes for there to be `workers`, up to the
-/// [cap](super::Settings::cap). Waits until they are ready, and returns how many workers there are.
+/// Starts the threads that keep deadlines and as many workers as it takes for there to be
+/// `workers`, up to the [cap](super::Settings::cap). Waits until the workers are ready, and returns
+/// how many there are.
 ///
-/// A new thread inherits properties of the thread that starts it, see the [module](super). Without this function that is
-/// whichever thread makes a call that needs another worker. Idle workers still leave after the
-/// [`keep_alive`](super::Settings::keep_alive) time, and further ones are started by calls.
+/// A new thread inherits properties of the thread that starts it, see the [module](super). Without
+/// this function that is whichever thread makes a call that needs another worker. Idle workers
+/// still leave after the [`keep_alive`](super::Settings::keep_alive) time, and further ones are
+/// started by calls. Threads that run callbacks are started when there are callbacks to run.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,8 +32,8 @@ use super::{Job, pool, settings};
 ///
 /// # Errors
 ///
-/// If the system refuses a thread. Threads that have been started until then stay. In a forked child and inside
-/// [`on_thread_start`](super::Settings::on_thread_start), no thread is started.
+/// If the system refuses a thread. Threads that have been started until then stay. In a forked
+/// child and inside [`on_thread_start`](super::Settings::on_thread_start), no thread is started.
 pub fn start(workers: usize) -> Result<usize, StartError> {
     start_all(workers).map_err(|source| StartError {
         workers: pool::live(),

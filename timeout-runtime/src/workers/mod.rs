@@ -5,14 +5,16 @@
 //!
 //! # What a worker inherits
 //!
-//! Every operating system passes some properties of a thread on to the threads that it starts. On Linux these are the
-//! scheduling class and priority, the set of processors, the signal mask, credentials that were changed for one thread, and
-//! namespaces. A worker is started by the first call that needs it, so it has the properties of that caller's thread, and
-//! keeps them for all later calls. The same holds for the threads that keep deadlines. A caller with a low priority thus
-//! makes later calls of other threads slow, and their limits late.
+//! Every operating system passes some properties of a thread on to the threads that it starts. On
+//! Linux these are the scheduling class and priority, the set of processors, the signal mask,
+//! credentials that were changed for one thread, and namespaces. A worker is started by the first
+//! call that needs it, so it has the properties of that caller's thread, and keeps them for all
+//! later calls. The same holds for the threads that keep deadlines and run callbacks. A caller with
+//! a low priority thus makes later calls of other threads slow, and their limits late.
 //!
-//! Two things help. [`start`] starts these threads early, from a thread that has the right properties. The function given to
-//! [`Settings::on_thread_start`] runs on each of our threads first, and can set what it needs.
+//! Two things help. [`start`] starts these threads early, from a thread that has the right
+//! properties. The function given to [`Settings::on_thread_start`] runs on each of our threads
+//! first, and can set what it needs.
 
 pub(crate) mod abandoned;
 mod early;

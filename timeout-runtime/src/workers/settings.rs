@@ -72,8 +72,8 @@ impl Settings {
     /// The stack size of new workers in bytes. By default that of every thread that the standard library starts: 2 MiB, or what the
     /// environment variable `RUST_MIN_STACK` says.
     ///
-    /// With the default, an operation can take and return an array of 256 KiB by value in an unoptimized build, and one of
-    /// 640 KiB in an optimized build.
+    /// With the default, an operation can take and return an array of 256 KiB by value in an
+    /// unoptimized build, and one of 640 KiB in an optimized build.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
@@ -94,17 +94,19 @@ impl Settings {
         self
     }
 
-    /// A function that every thread of this crate runs at its start: each worker, and each thread that keeps deadlines or runs
-    /// callbacks. It replaces the function that was set before. Threads that have been started already do not run it.
+    /// A function that every thread of this crate runs at its start: each worker, and each thread
+    /// that keeps deadlines or runs callbacks. It replaces the function that was set before.
+    /// Threads that have been started already do not run it.
     ///
-    /// It is the place to set what a thread would otherwise [inherit](super), such as a priority, a signal mask or a set of
-    /// processors. The thread has its name by then: `timeout-1`, `timeout-2` and so on for workers, `timeout-timer` and
-    /// `timeout-deputy` for the threads that keep deadlines, `timeout-background` for those that run
-    /// callbacks.
+    /// It is the place to set what a thread would otherwise [inherit](super), such as a priority, a
+    /// signal mask or a set of processors. The thread has its name by then: `timeout-1`,
+    /// `timeout-2` and so on for workers, `timeout-timer` and `timeout-deputy` for the threads that
+    /// keep deadlines, `timeout-background` for those that run callbacks.
     ///
-    /// The function runs outside any call. The thread does nothing else before it returns, and the first call of a worker
-    /// waits for that as part of its limit. A panic ends in the function. Calls made in it may run inline; those that need a
-    /// worker are not started, for [`NoWorker`](crate::Cause::NoWorker).
+    /// The function runs outside any call. The thread does nothing else before it returns, and the
+    /// first call of a worker waits for that as part of its limit. A panic ends in the function.
+    /// Calls made in it may run inline; those that need a worker are not started, for
+    /// [`NoWorker`](crate::Cause::NoWorker).
     ///
     /// ```
     /// use std::cell::Cell;
@@ -118,8 +120,8 @@ impl Settings {
     /// Settings::new()
     ///     .on_thread_start(|| {
     ///         let thread = thread::current();
-    ///         let name = thread.name().expect("our threads are named");
-    ///         IS_WORKER.set(!matches!(name, "timeout-timer" | "timeout-deputy"));
+    ///         let number = thread.name().and_then(|name| name.strip_prefix("timeout-"));
+    ///         IS_WORKER.set(number.is_some_and(|number| number.parse::<u32>().is_ok()));
     ///     })
     ///     .apply();
     /// ```

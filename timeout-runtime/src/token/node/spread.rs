@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::task::Waker;
 
+use crate::clock_hold::ClockHold;
 use crate::error::{Cause, Reason};
 use crate::sync::{Ordering, lock};
 use crate::terms::Terms;
@@ -11,10 +12,19 @@ use crate::{background, parking, timer, unwind};
 use super::super::links::{Callback, Fallout};
 use super::{Head, NodeWeak, PLAIN, code};
 
-/// Runs each callback on a background thread.
+/// Runs each callback on a background thread. Paused time stands still meanwhile: a callback makes an
+/// operation stop, and grace must not pass before that.
 pub(super) fn run_callbacks(callbacks: Vec<Callback>) {
+    if callbacks.is_empty() {
+        return;
+    }
+    let hold = ClockHold::here();
     for callback in callbacks {
-        background::run(move || callback.run());
+        let hold = hold.clone();
+        background::run(move || {
+            callback.run();
+            drop(hold);
+        });
     }
 }
 
