@@ -101,10 +101,10 @@ pub(crate) fn as_typed(item: &Item, door: &Door) -> TokenStream {
     quote!(#(#attrs)* #vis #sig #block)
 }
 
-/// Where calls into the runtime seem to stand. At the name of the function, with the hygiene of this crate, they are
-/// out of sight of lints about what the user wrote.
+/// Where generated code seems to stand. With the hygiene of this crate, it is out of sight of lints about what the user wrote. At the word
+/// `fn`, the compiler's errors about it are at the function, and an editor that looks for the function by its name finds nothing else.
 fn here(sig: &Signature) -> Span {
-    Span::mixed_site().located_at(sig.ident.span())
+    Span::mixed_site().located_at(sig.fn_token.span)
 }
 
 /// The one mention of the runtime's path, so that a wrong one is one error, at the path.

@@ -193,3 +193,27 @@ fn a_body_that_an_editor_has_replaced_is_a_body() {
     let words = words(source, expand(source));
     assert_eq!(bound(&words, "cancel_token"), [source.find("cancel_token")]);
 }
+
+// Each generated token was at the function's name, so going to its definition offered up to seventeen places.
+#[test]
+fn the_name_of_a_function_is_found_once() {
+    for args in [
+        "ms = 5",
+        "name = \"f\", ms = 5, grace = \"5ms\", fallback = |_| None, on_late = drop, token = stop",
+        "ms = 5, deadline = until, upstream = all, inherit = false, max_abandoned = 5",
+        "mss = 5",
+    ] {
+        for function in [
+            "fn name_of_it(&self, (a, b): (u8, u8)) -> Option<u8> { cancel_token.check(); stop.check(); None }",
+            "async fn name_of_it() -> Option<u8> { None }",
+            "fn name_of_it() -> impl Future<Output = Option<u8>> { async { None } }",
+            "fn name_of_it() -> Pin<Box<dyn Future<Output = Option<u8>>>> { work() }",
+        ] {
+            let source = format!("#[timeout({args})] {function}");
+            let start = source.find("name_of_it").expect("it is there");
+            let name = start..start + "name_of_it".len();
+            let found = places(expand(&source)).into_iter();
+            assert_eq!(found.filter(|place| *place == name).count(), 1, "{source}");
+        }
+    }
+}
