@@ -322,7 +322,7 @@ mod below {
 type Call = Box<dyn FnOnce(bool) -> Answer>;
 
 /// Every function, with its fields and what it gives in time.
-fn calls<O: 'static>(free: Free) -> Vec<(&'static str, &'static str, u32, Call)>
+fn calls<O: 'static>(free: &Free) -> Vec<(&'static str, &'static str, u32, Call)>
 where
     Stock<O>: Shop,
 {
@@ -373,7 +373,7 @@ where
 /// `__arg1`, which needed `Debug`.
 #[test]
 fn a_span_is_around_the_operation_in_either_order() {
-    for calls in [calls::<Above>(above::FREE), calls::<Below>(below::FREE)] {
+    for calls in [calls::<Above>(&above::FREE), calls::<Below>(&below::FREE)] {
         for (name, fields, value, call) in calls {
             let (seen, answer) = recorded(Duration::from_secs(60), || call(false));
             assert_eq!(answer.unwrap(), value, "{name}");
@@ -390,7 +390,7 @@ fn a_span_is_around_the_operation_in_either_order() {
 /// With ours above, the lower attribute wraps the call, and its span records how the call ends.
 #[test]
 fn a_span_around_a_call_records_its_error() {
-    for (name, fields, _, call) in calls::<Above>(above::FREE) {
+    for (name, fields, _, call) in calls::<Above>(&above::FREE) {
         let (seen, answer) = recorded(Duration::from_millis(200), || call(true));
         assert!(answer.unwrap_err().is_timed_out(), "{name}");
         let span = format!("span {name} {fields} hangs=true");
