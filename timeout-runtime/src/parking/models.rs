@@ -56,6 +56,8 @@ fn woken_once(inside: impl Fn()) -> impl Future<Output = ()> {
 #[test]
 fn a_wait_inside_a_poll_leaves_the_outer_wake_up_in_place() {
     world::check(PREEMPTIONS, || {
+        // From here on the thread has a parker to lend.
+        block_on(async {});
         block_on(woken_once(|| block_on(woken_once(|| ()))));
     });
 }
