@@ -154,7 +154,7 @@ type VirtualSleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 #[cfg(feature = "tokio")]
 fn virtual_sleep(left: Duration) -> Option<VirtualSleep> {
     crate::unwind::catch(|| -> VirtualSleep { Box::pin(tokio::time::sleep(left)) })
-        .map_err(crate::unwind::dispose)
+        .map_err(crate::unwind::drop_catching)
         .ok()
 }
 

@@ -119,8 +119,8 @@ impl CallContext {
         let terms = Terms::context(self.deadline);
         let parents = self.token.as_slice();
         match parents {
-            [] if terms.signal().is_never() => Frame::Outside,
-            [token] if terms.signal().is_never() => Frame::Token(token.clone()),
+            [] if terms.cancels_at().is_never() => Frame::Outside,
+            [token] if terms.cancels_at().is_never() => Frame::Token(token.clone()),
             // One token has to hear both.
             _ => {
                 let parents: Vec<NodeRef> = parents.iter().map(|token| token.0.clone()).collect();
@@ -213,7 +213,7 @@ impl<F> Scope<F> {
         let this = self.project();
         if let Frame::Token(token) = &*this.frame {
             // By a virtual clock, nobody fires it but who looks.
-            token.0.fired();
+            token.0.cause();
         }
         let polled = {
             let _entered = enter(this.frame);
@@ -225,8 +225,8 @@ impl<F> Scope<F> {
         if let (Poll::Pending, Frame::Token(CancelToken(token))) = (&polled, &*this.frame) {
             let terms = token.terms();
             // A future that goes on after the cancellation need not be woken for it.
-            if terms.clock() != Clock::Real && token.fired().is_none() {
-                this.alarm.set(terms.clock(), terms.signal(), context);
+            if terms.clock() != Clock::Real && token.cause().is_none() {
+                this.alarm.set(terms.clock(), terms.cancels_at(), context);
             }
         }
         polled

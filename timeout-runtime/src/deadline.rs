@@ -45,9 +45,9 @@ impl Clock {
 
     /// Whether it has come to `tick`, which costs a precise reading only if that is near.
     #[inline]
-    pub(crate) fn has_come_to(self, tick: Tick) -> bool {
-        let is_far = self == Self::Real && tick.is_far();
-        !is_far && self.now() >= tick
+    pub(crate) fn has_reached(self, tick: Tick) -> bool {
+        let is_clearly_ahead = self == Self::Real && tick.is_clearly_ahead();
+        !is_clearly_ahead && self.now() >= tick
     }
 
     /// `tick` of this clock as `other` has it. Crossing over carries the time that is left.
@@ -74,7 +74,7 @@ impl Clock {
     }
 
     /// This clock, or the system's if they are the same here and now.
-    pub(crate) fn settled(self) -> Self {
+    pub(crate) fn resolved(self) -> Self {
         if self.is_virtual() { self } else { Self::Real }
     }
 
@@ -86,7 +86,7 @@ impl Clock {
 
     /// The clock for a deadline made here: the executor's where that is virtual.
     fn here() -> Self {
-        Self::EXECUTOR.settled()
+        Self::EXECUTOR.resolved()
     }
 }
 
@@ -294,14 +294,14 @@ mod tests {
     #[test]
     fn a_clock_has_come_to_what_is_not_ahead() {
         let clock = Clock::Real;
-        assert!(clock.has_come_to(Tick::PAST));
-        assert!(clock.has_come_to(Tick::now()));
-        assert!(!clock.has_come_to(Tick::NEVER));
-        assert!(!clock.has_come_to(Tick::now().plus(Duration::from_secs(3_600))));
+        assert!(clock.has_reached(Tick::PAST));
+        assert!(clock.has_reached(Tick::now()));
+        assert!(!clock.has_reached(Tick::NEVER));
+        assert!(!clock.has_reached(Tick::now().plus(Duration::from_secs(3_600))));
         // Too near for a glance; on a slow machine it may have come meanwhile.
         let near = |_| {
             let near = Tick::now().plus(Duration::from_millis(90));
-            (clock.has_come_to(near), Tick::now() < near)
+            (clock.has_reached(near), Tick::now() < near)
         };
         let seen = (0..100).map(near).find(|(_, is_ahead)| *is_ahead);
         assert_eq!(seen, Some((false, true)));

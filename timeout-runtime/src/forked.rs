@@ -23,7 +23,7 @@ pub(crate) fn is_child() -> bool {
 }
 
 /// A thread is about to be started in this process.
-pub(crate) fn settle() {
+pub(crate) fn record_pid() {
     if CAN_FORK && HOME.load(Ordering::Relaxed) == NO_PROCESS {
         HOME.store(process::id(), Ordering::Relaxed);
     }

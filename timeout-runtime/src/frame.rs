@@ -12,7 +12,7 @@ use crate::deadline::{Clock, Deadline};
 use crate::error::Cause;
 use crate::policy::PolicyRef;
 use crate::sync::const_thread_local;
-use crate::terms::{Plain, Terms};
+use crate::terms::{PlainTerms, Terms};
 use crate::tick::{self, Tick};
 use crate::token::CancelToken;
 use crate::token::node::{NodeRef, Watch};
@@ -29,7 +29,7 @@ pub(crate) enum Frame {
 
 /// A plain call where its caller is.
 pub(crate) struct Call {
-    terms: Plain,
+    terms: PlainTerms,
     /// The start was only glanced at.
     is_rough: bool,
     /// The caller has gone: a token that is asked for only now has fired.
@@ -44,11 +44,11 @@ impl Call {
     #[inline]
     pub(crate) fn new(policy: PolicyRef, limit: u64, glance: bool) -> Self {
         let mut is_rough = false;
-        let terms = Plain::new(policy, limit, |policy| {
+        let terms = PlainTerms::new(policy, limit, |policy| {
             // What listeners are told is precise.
-            is_rough = glance && limit >= LONG && !policy.is_heard();
+            is_rough = glance && limit >= LONG && !policy.has_listeners();
             if is_rough {
-                Tick::glance()
+                Tick::now_coarse()
             } else {
                 Tick::now()
             }
@@ -64,25 +64,25 @@ impl Call {
     /// glance, and nobody hears of the verdict.
     #[inline]
     pub(crate) fn passes(&self) -> bool {
-        self.terms.deadline().is_far() && !self.is_heard()
+        self.terms.deadline().is_clearly_ahead() && !self.has_listeners()
     }
 
     #[inline]
-    pub(crate) fn is_heard(&self) -> bool {
-        self.terms.policy.is_heard()
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.terms.policy.has_listeners()
     }
 
     /// Its terms, for which the start has to be known. One that was glanced at lies before now, and not further ahead than a glance
     /// may be behind. The earlier of the two is taken for it: so the deadline is never early, and late by no more than the
     /// operation's first poll has taken.
-    pub(crate) fn terms(&mut self) -> &Plain {
+    pub(crate) fn terms(&mut self) -> &PlainTerms {
         if self.is_rough {
-            self.settle(Tick::now());
+            self.resolve_start(Tick::now());
         }
         &self.terms
     }
 
-    fn settle(&mut self, now: Tick) {
+    fn resolve_start(&mut self, now: Tick) {
         self.is_rough = false;
         let latest = self.terms.start.plus_nanos(tick::BEHIND);
         self.terms.start = now.min(latest);
@@ -92,10 +92,10 @@ impl Call {
     pub(crate) fn is_over(&mut self) -> bool {
         if self.is_rough {
             let now = Tick::now();
-            self.settle(now);
+            self.resolve_start(now);
             return now >= self.terms.deadline();
         }
-        Clock::Real.has_come_to(self.terms.deadline())
+        Clock::Real.has_reached(self.terms.deadline())
     }
 
     /// Whether its token, which nobody has asked for, would have fired.
@@ -106,10 +106,10 @@ impl Call {
     /// The same once more, if that costs nothing.
     #[inline]
     fn copy(&self) -> Option<Self> {
-        let Plain { policy, id, .. } = &self.terms;
+        let PlainTerms { policy, id, .. } = &self.terms;
         match policy {
             PolicyRef::Static(policy) => Some(Self {
-                terms: Plain {
+                terms: PlainTerms {
                     policy: PolicyRef::Static(policy),
                     id: *id,
                     ..self.terms
@@ -126,7 +126,7 @@ impl Call {
         let terms = Terms::Plain(self.terms().clone());
         let node = NodeRef::new(terms, Watch::Clocked, &[]);
         if self.gone {
-            node.fire(Cause::Cancelled, None);
+            node.cancel(Cause::Cancelled, None);
         }
         CancelToken(node)
     }
@@ -144,7 +144,7 @@ impl Frame {
         match self {
             Self::Outside => {}
             Self::Plain(call) => call.gone = true,
-            Self::Token(CancelToken(token)) => token.fire(Cause::Cancelled, None),
+            Self::Token(CancelToken(token)) => token.cancel(Cause::Cancelled, None),
         }
     }
 
@@ -198,9 +198,9 @@ pub(crate) fn current() -> Option<Outer> {
         let bare = if terms.is_call() {
             Deadline::never()
         } else {
-            Deadline::on(terms.clock(), terms.signal())
+            Deadline::on(terms.clock(), terms.cancels_at())
         };
-        // Carried elsewhere by its context, a call is known by its token.
+        // PropagatedToWorker elsewhere by its context, a call is known by its token.
         let end = token.0.caller_end();
         Some(Outer { bare, end, token })
     })

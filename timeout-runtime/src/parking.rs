@@ -144,7 +144,7 @@ pub(crate) fn unparks(waker: &Waker) -> bool {
 /// Has the `place` inside `mutex` hold `waker`, or one that wakes the same; `false` if there is no such place any more.
 ///
 /// Wakers are cloned and dropped outside the lock: both are somebody else's code.
-pub(crate) fn store<L: Lock>(
+pub(crate) fn replace_waker<L: Lock>(
     mutex: &L,
     place: impl Fn(&mut L::Inside) -> Option<&mut Option<Waker>>,
     waker: &Waker,
@@ -154,12 +154,12 @@ pub(crate) fn store<L: Lock>(
         Some(Some(held)) if held.will_wake(waker) => return true,
         Some(_) => {}
     }
-    put(mutex, place, waker.clone())
+    replace_waker_with(mutex, place, waker.clone())
 }
 
 /// Has the `place` inside `mutex` hold `waker`; `false` if there is no such place any more. Whichever waker is left over is dropped outside
 /// the lock.
-pub(crate) fn put<L: Lock>(
+pub(crate) fn replace_waker_with<L: Lock>(
     mutex: &L,
     place: impl Fn(&mut L::Inside) -> Option<&mut Option<Waker>>,
     waker: Waker,
@@ -174,7 +174,7 @@ pub(crate) fn put<L: Lock>(
         None => false,
     };
     drop(state);
-    unwind::dispose(waker);
+    unwind::drop_catching(waker);
     is_there
 }
 

@@ -35,8 +35,8 @@ impl Policy {
 
     /// Whether anybody would hear of a call's events.
     #[inline]
-    pub(crate) fn is_heard(&self) -> bool {
-        listener::is_heard(self.listener.as_ref())
+    pub(crate) fn has_listeners(&self) -> bool {
+        listener::has_listeners(self.listener.as_ref())
     }
 
     /// The same for a function that runs on, abandoned.

@@ -9,13 +9,13 @@ use std::ops::Deref;
 use std::pin::Pin;
 
 use crate::call::inline;
-use crate::call::made::{self, MadeCall};
 use crate::call::polled::Run;
-use crate::call::remote::RemoteCall;
 use crate::call::report::Classify;
+use crate::call::returned_future::{self, ReturnedFutureCall};
 use crate::call::rim::{Convert, Finish, Or};
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
+use crate::call::waiter::WaitingCall;
 use crate::call::worker::{self, OnWorker};
 use crate::deadline::Deadline;
 use crate::policy::PolicyRef;
@@ -203,17 +203,17 @@ pub trait Owned: Send {}
 #[diagnostic::do_not_recommend]
 impl<T: Send> Owned for T {}
 
-/// An argument that goes along.
+/// An argument that goes propagated.
 pub fn owned<T: Owned>(value: T) -> T {
     value
 }
 
-/// An argument of a generic type that goes along.
+/// An argument of a generic type that goes propagated.
 pub fn sent<T: Send>(value: T) -> T {
     value
 }
 
-/// A receiver that goes along; it cannot be bound anew.
+/// A receiver that goes propagated; it cannot be bound anew.
 pub fn owned_ref<T: Owned>(_: &T) {}
 
 /// Pins the return type of an async operation; it is never called.
@@ -286,10 +286,10 @@ impl Plain {
 }
 
 type Inline<'a, R, Fut, B> = Run<'a, R, Fut, B>;
-type Made<R, Fut, B> = MadeCall<R, Fut, B>;
+type Made<R, Fut, B> = ReturnedFutureCall<R, Fut, B>;
 #[cfg(feature = "tokio")]
-type Task<R, A, F, Fut, B> = RemoteCall<R, Spawn<R, A, F, Fut>, B>;
-type OnWorkerThread<R, A, F, Fut, B> = RemoteCall<R, OnWorker<R, A, F, Fut>, B>;
+type Task<R, A, F, Fut, B> = WaitingCall<R, Spawn<R, A, F, Fut>, B>;
+type OnWorkerThread<R, A, F, Fut, B> = WaitingCall<R, OnWorker<R, A, F, Fut>, B>;
 
 /// Sync, on a worker.
 pub fn sync_worker<R, A, F>(ask: Ask, op: F) -> R
@@ -391,7 +391,7 @@ where
     F: FnOnce(A) -> Fut,
     B: Finish<R>,
 {
-    made::made(ask, classify, op, fallback)
+    returned_future::returned_future(ask, classify, op, fallback)
 }
 
 /// Async, as a task.

@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::frame;
-use crate::roster::{self, Roster};
+use crate::registry::{self, Registry};
 use crate::sync::{AtomicUsize, Mutex, one_per_process};
 use crate::unwind::{self, Payload};
 
 type Capture = dyn Fn() -> Box<dyn Enter> + Send + Sync;
 
 one_per_process! {
-    static PROPAGATORS: Roster<Capture> = Roster {
+    static PROPAGATORS: Registry<Capture> = Registry {
         list: Mutex::new(None),
         count: AtomicUsize::new(0),
     };
@@ -138,14 +138,14 @@ impl Drop for Captured {
 }
 
 fn alone(id: u64, step: impl FnOnce()) {
-    frame::outside(|| roster::alone(id, step));
+    frame::outside(|| registry::alone(id, step));
 }
 
 /// What is taken along for one operation.
 #[derive(Default)]
-pub(crate) struct Taken(Vec<Captured>);
+pub(crate) struct Captures(Vec<Captured>);
 
-impl Taken {
+impl Captures {
     /// Asks all propagators, on the caller's thread.
     #[inline]
     pub(crate) fn capture() -> Self {

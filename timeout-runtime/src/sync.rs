@@ -55,7 +55,7 @@ mod chosen {
 
 #[cfg(all(test, timeout_loom))]
 mod chosen {
-    pub(crate) use super::world::{Condvar, now, thread};
+    pub(crate) use super::model_env::{Condvar, now, thread};
     pub(crate) use loom::sync::Mutex;
     pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
     pub(crate) use loom::{lazy_static, thread_local};
@@ -91,7 +91,7 @@ mod chosen {
 
 #[cfg(all(test, timeout_shuttle))]
 mod chosen {
-    pub(crate) use super::world::{Condvar, now, thread};
+    pub(crate) use super::model_env::{Condvar, now, thread};
     pub(crate) use shuttle::sync::Mutex;
     pub(crate) use shuttle::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering,
@@ -102,7 +102,7 @@ mod chosen {
 }
 
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
-pub(crate) mod world;
+pub(crate) mod model_env;
 
 mod atomic_u64;
 

@@ -16,16 +16,16 @@ pub(crate) enum Terms {
     /// Of a token that belongs to no call, or speaks for the one above it.
     None,
     /// Of a call with a limit, and with nothing else that could end it.
-    Plain(Plain),
+    Plain(PlainTerms),
     /// Of a call that has more, or of a context.
-    Full(Box<Full>),
+    Full(Box<FullTerms>),
     /// Of a token that is given out before its call begins.
     Ahead(Box<Ahead>),
 }
 
 /// A call with a limit, and with nothing else that could end it, by the system's clock.
 #[derive(Clone)]
-pub(crate) struct Plain {
+pub(crate) struct PlainTerms {
     pub(crate) policy: PolicyRef,
     pub(crate) id: Option<CallId>,
     pub(crate) start: Tick,
@@ -33,12 +33,12 @@ pub(crate) struct Plain {
     pub(crate) limit: u64,
 }
 
-impl Plain {
+impl PlainTerms {
     /// Of a call whose start is read by `start`, which gets its number before that if it is heard.
     #[inline]
     pub(crate) fn new(policy: PolicyRef, limit: u64, start: impl FnOnce(&Policy) -> Tick) -> Self {
         Self {
-            id: CallId::of_heard(&policy),
+            id: CallId::if_listened_to(&policy),
             start: start(&policy),
             policy,
             limit,
@@ -53,7 +53,7 @@ impl Plain {
 
 /// All there is.
 #[derive(Clone)]
-pub(crate) struct Full {
+pub(crate) struct FullTerms {
     pub(crate) policy: PolicyRef,
     pub(crate) id: Option<CallId>,
     pub(crate) limit: Option<Duration>,
@@ -68,7 +68,7 @@ pub(crate) struct Full {
     /// When the caller is gone at the latest: the deadline and the grace, within the end of the call around this one.
     pub(crate) end: Tick,
     /// When the token fires by itself, and what calls inside inherit.
-    pub(crate) signal: Tick,
+    pub(crate) cancels_at: Tick,
     /// Whether this is a call: causes are translated where they enter one.
     pub(crate) is_call: bool,
 }
@@ -95,11 +95,11 @@ impl Terms {
     pub(crate) fn context(deadline: Deadline) -> Self {
         let (clock, at) = deadline.parts();
         // Readers of its token may be anywhere, so it is settled here whose time it is.
-        let clock = clock.settled();
+        let clock = clock.resolved();
         if at.is_never() {
             return Self::None;
         }
-        Self::Full(Box::new(Full {
+        Self::Full(Box::new(FullTerms {
             policy: PolicyRef::Static(&NO_CALL),
             id: None,
             limit: None,
@@ -109,7 +109,7 @@ impl Terms {
             deadline: at,
             cause: Cause::DeadlineExceeded,
             end: at,
-            signal: at,
+            cancels_at: at,
             is_call: false,
         }))
     }
@@ -208,10 +208,10 @@ impl Terms {
     }
 
     /// When the token fires by itself.
-    pub(crate) fn signal(&self) -> Tick {
+    pub(crate) fn cancels_at(&self) -> Tick {
         match self {
             Self::Plain(call) if call.policy.cancel => call.deadline(),
-            Self::Full(call) => call.signal,
+            Self::Full(call) => call.cancels_at,
             // A token that was made ahead hears its call's.
             _ => Tick::NEVER,
         }
@@ -226,18 +226,19 @@ impl Terms {
     }
 
     /// Whether the deadline fires the token.
-    pub(crate) fn fires(&self) -> bool {
+    pub(crate) fn cancels_at_deadline(&self) -> bool {
         self.policy().cancel
     }
 
     /// When the call's caller is gone at the latest, which binds the calls inside; `None` if it does not.
     pub(crate) fn caller_end(&self) -> Option<Deadline> {
-        (self.is_call() && self.fires()).then(|| Deadline::on(self.clock(), self.end()))
+        (self.is_call() && self.cancels_at_deadline())
+            .then(|| Deadline::on(self.clock(), self.end()))
     }
 
     /// The cause with which the token fires by itself.
-    pub(crate) fn signal_cause(&self) -> Cause {
-        if self.fires() {
+    pub(crate) fn deadline_cause(&self) -> Cause {
+        if self.cancels_at_deadline() {
             self.cause()
         } else {
             Cause::DeadlineExceeded
@@ -250,21 +251,21 @@ impl Terms {
 
     /// Whether it is time for the token to fire by itself, as far as can be told here.
     pub(crate) fn is_due(&self) -> bool {
-        self.has_reached(self.signal())
+        self.has_reached(self.cancels_at())
     }
 
     /// Whether the call's clock has reached `tick`, as far as this thread can tell.
     pub(crate) fn has_reached(&self, tick: Tick) -> bool {
         match self.clock() {
-            Clock::Real => Clock::Real.has_come_to(tick),
+            Clock::Real => Clock::Real.has_reached(tick),
             #[cfg(feature = "tokio")]
             Clock::Tokio => Clock::virtual_now().is_some_and(|now| now >= tick),
         }
     }
 
     /// Whether the deadline is so far ahead that a glance tells. `false` says nothing: read the clock.
-    pub(crate) fn is_far(&self) -> bool {
-        self.clock() == Clock::Real && self.deadline().is_far()
+    pub(crate) fn is_clearly_ahead(&self) -> bool {
+        self.clock() == Clock::Real && self.deadline().is_clearly_ahead()
     }
 
     /// How long the call has been under way; zero for a token that belongs to none.
@@ -286,7 +287,7 @@ impl Terms {
         worker: Option<WorkerName>,
     ) {
         let policy = self.policy();
-        if !policy.is_heard() {
+        if !policy.has_listeners() {
             return;
         }
         let stamped = policy.clock.as_ref().and_then(OwnClock::read);

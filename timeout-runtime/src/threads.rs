@@ -19,7 +19,7 @@ const_thread_local! {
 /// Makes threads that start from now on run `hook`.
 pub(crate) fn set_hook(hook: Hook) {
     let before = lock(&HOOK).replace(hook);
-    unwind::dispose(before);
+    unwind::drop_catching(before);
 }
 
 /// Whether this code is part of the hook. It cannot wait for another thread of ours: that might run
@@ -40,7 +40,7 @@ pub(crate) fn start(
     stack_size: Option<usize>,
     run: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
-    forked::settle();
+    forked::record_pid();
     let mut thread = thread::Builder::new().name(name);
     if let Some(bytes) = stack_size {
         thread = thread.stack_size(bytes);
@@ -53,7 +53,7 @@ pub(crate) fn start(
     match unwind::catch(|| thread.spawn(run)) {
         Ok(spawned) => spawned.map(drop),
         Err(payload) => {
-            unwind::dispose(payload);
+            unwind::drop_catching(payload);
             Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "the stack size is impossible",
@@ -67,7 +67,7 @@ fn run_hook() {
     if let Some(hook) = hook {
         IN_HOOK.with(|in_hook| in_hook.set(true));
         unwind::contain(|| hook());
-        unwind::dispose(hook);
+        unwind::drop_catching(hook);
         IN_HOOK.with(|in_hook| in_hook.set(false));
     }
 }

@@ -57,7 +57,7 @@ impl Tick {
     }
 
     /// About now, for a fraction of the cost: what the timer interrupt has left in memory.
-    pub(crate) fn glance() -> Self {
+    pub(crate) fn now_coarse() -> Self {
         let (_, anchor) = *ANCHOR;
         match anchor.elapsed_nanos() {
             Some(nanos) => Self::read(Self(MIDDLE.saturating_add(nanos))),
@@ -67,8 +67,8 @@ impl Tick {
 
     /// Whether it is so far ahead of the system's clock that a glance tells. `false` says nothing: read the clock.
     #[inline]
-    pub(crate) fn is_far(self) -> bool {
-        self.0.saturating_sub(BEHIND) > Self::glance().0
+    pub(crate) fn is_clearly_ahead(self) -> bool {
+        self.0.saturating_sub(BEHIND) > Self::now_coarse().0
     }
 
     /// For an atomic place.
@@ -132,9 +132,9 @@ mod tests {
     #[test]
     fn what_has_come_is_not_far() {
         let now = Tick::now();
-        assert!(!now.is_far() && !Tick::PAST.is_far());
-        assert!(Tick::NEVER.is_far());
-        assert!(now.plus(Duration::from_secs(60)).is_far());
+        assert!(!now.is_clearly_ahead() && !Tick::PAST.is_clearly_ahead());
+        assert!(Tick::NEVER.is_clearly_ahead());
+        assert!(now.plus(Duration::from_secs(60)).is_clearly_ahead());
     }
 
     #[test]

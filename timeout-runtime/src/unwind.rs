@@ -28,12 +28,12 @@ pub(crate) fn contain(f: impl FnOnce()) {
 }
 
 /// Drops a user's value, whose destructor may panic.
-pub(crate) fn dispose<T>(value: T) {
+pub(crate) fn drop_catching<T>(value: T) {
     let mut value = Some(value);
     discard(panic_of(&mut || value = None));
 }
 
-/// Drops what a panic carried. Its destructor may panic too; what that carries is leaked.
+/// Drops what a panic propagated. Its destructor may panic too; what that carries is leaked.
 fn discard(panic: Option<Payload>) {
     let dropped = panic.map(|payload| catch(|| drop(payload)));
     if let Some(Err(again)) = dropped {
@@ -61,7 +61,7 @@ impl<T> Kept<T> {
 
 impl<T> Drop for Kept<T> {
     fn drop(&mut self) {
-        dispose(self.0.take());
+        drop_catching(self.0.take());
     }
 }
 

@@ -1,8 +1,8 @@
 //! What races among background threads, in every order with a few preemptions, and in random orders.
 
 use super::*;
+use crate::sync::model_env;
 use crate::sync::thread::{self, Thread};
-use crate::sync::world;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 #[cfg(timeout_loom)]
@@ -69,7 +69,7 @@ impl Tally {
 
 #[test]
 fn every_task_runs_beside_a_thread_that_becomes_idle() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit(2);
         tally.submit(2);
@@ -81,7 +81,7 @@ fn every_task_runs_beside_a_thread_that_becomes_idle() {
 
 #[test]
 fn a_task_that_blocks_holds_up_no_other() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit_blocking(2);
         tally.submit(2);
@@ -93,7 +93,7 @@ fn a_task_that_blocks_holds_up_no_other() {
 
 #[test]
 fn tasks_past_the_most_threads_wait_and_run() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit_blocking(1);
         let other = spawn({
@@ -108,11 +108,11 @@ fn tasks_past_the_most_threads_wait_and_run() {
 
 #[test]
 fn a_task_runs_beside_a_thread_that_leaves() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit(2);
         tally.wait_for(1);
-        let other = spawn(|| world::advance(2 * KEEP_ALIVE));
+        let other = spawn(|| model_env::advance(2 * KEEP_ALIVE));
         tally.submit(2);
         other.join().unwrap();
         tally.wait_for(2);
@@ -121,8 +121,8 @@ fn a_task_runs_beside_a_thread_that_leaves() {
 
 #[test]
 fn a_refused_thread_leaves_no_task_behind() {
-    world::check(PREEMPTIONS, || {
-        world::refuse_threads(1);
+    model_env::check(PREEMPTIONS, || {
+        model_env::refuse_threads(1);
         let tally = Tally::new();
         let other = spawn({
             let tally = Arc::clone(&tally);

@@ -13,21 +13,21 @@ use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::open::{Opening, open};
 use super::report::{Classify, Found};
-use super::sides::{Caller, Sides, State};
+use super::start::{CallStart, start};
+use super::view::{CallView, Caller, State};
 
 /// The frame of a call that has something to hear, if it starts.
 #[cold]
 pub(super) fn begin_linked(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
-    let Opening { terms, parents } = open(ask, clock.settled())?;
+    let CallStart { terms, parents } = start(ask, clock.resolved())?;
     let node = NodeRef::new(terms, Watch::Clocked, &parents);
     Ok(Frame::Token(CancelToken(node)))
 }
 
 impl Frame {
-    /// The call as its two sides see it; `caller` is both.
-    pub(super) fn sides<T>(&mut self, caller: Caller, look: impl FnOnce(Sides<'_>) -> T) -> T {
+    /// The call as its two view see it; `caller` is both.
+    pub(super) fn view<T>(&mut self, caller: Caller, look: impl FnOnce(CallView<'_>) -> T) -> T {
         let state = State::started(caller);
         let late = Mutex::new(None);
         let (terms, token) = match self {
@@ -35,7 +35,7 @@ impl Frame {
             Self::Plain(call) => (&Terms::Plain(call.terms().clone()), None),
             Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
         };
-        look(Sides {
+        look(CallView {
             terms,
             state: &state,
             late: &late,
@@ -64,7 +64,7 @@ impl Frame {
 
     /// Whether nobody has the token, and nobody hears of the ending.
     pub(super) fn is_unnoticed(&self) -> bool {
-        matches!(self, Self::Plain(call) if !call.is_heard())
+        matches!(self, Self::Plain(call) if !call.has_listeners())
     }
 
     /// The operation has ended where its caller is, with a value or by `panic`: the verdict. A panic goes on.
@@ -75,18 +75,18 @@ impl Frame {
         value: &mut dyn Value,
         panic: Option<Payload>,
     ) -> Result<(), TimeoutError> {
-        let panic = self.sides(caller, |sides| {
-            let mut found = Found::nothing(sides.terms);
+        let panic = self.view(caller, |view| {
+            let mut found = Found::nothing(view.terms);
             let panic = panic.or_else(|| unwind::panic_of(&mut || value.assess(&mut found)));
             let report = found.report(panic.as_ref());
-            if sides.stands(&report) && sides.answer() {
-                sides.answered(report);
+            if view.stands(&report) && view.answer() {
+                view.answered(report);
                 return Ok(panic);
             }
             value.clear();
-            unwind::dispose(panic);
-            sides.stop(report);
-            Err(sides.unanswered(sides.leave(), false))
+            unwind::drop_catching(panic);
+            view.stop(report);
+            Err(view.unanswered(view.leave(), false))
         })?;
         match panic {
             Some(panic) => {
@@ -100,8 +100,8 @@ impl Frame {
 
     /// The operation was dropped where its caller is, since the wait for it is over: the verdict.
     pub(super) fn give_up(&mut self) -> TimeoutError {
-        self.sides(Caller::Polling, |sides| {
-            sides.unanswered(sides.leave_dropped(), false)
+        self.view(Caller::Polling, |view| {
+            view.unanswered(view.leave_dropped(), false)
         })
     }
 }
@@ -154,7 +154,7 @@ impl<R> Value for Given<R> {
     }
 
     fn clear(&mut self) {
-        unwind::dispose(self.0.take());
+        unwind::drop_catching(self.0.take());
     }
 }
 

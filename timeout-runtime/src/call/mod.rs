@@ -3,26 +3,26 @@
 //! ```text
 //! ask ──► terms ──► worker, task: a record, its operation elsewhere; the caller waits (remote)
 //!                   inline, made: the operation where the caller is
-//!              both ──► sides: look, leave, announce │ assess, answer, stop ──► verdict, event, error
+//!              both ──► view: look, leave, announce │ assess, answer, stop ──► verdict, event, error
 //! ```
 
 pub(crate) mod ask;
-pub(crate) mod carried;
+pub(crate) mod cell;
 pub(crate) mod checked;
 pub(crate) mod inline;
 mod large;
-pub(crate) mod made;
-mod open;
 pub(crate) mod polled;
-pub(crate) mod record;
-pub(crate) mod remote;
+pub(crate) mod propagated;
 pub(crate) mod report;
+pub(crate) mod returned_future;
 pub(crate) mod rim;
-pub(crate) mod sides;
+mod start;
 #[cfg(feature = "tokio")]
 pub(crate) mod task;
 pub(crate) mod unclaimed;
 mod verdict;
+pub(crate) mod view;
+pub(crate) mod waiter;
 pub(crate) mod worker;
 
 use crate::token::CancelToken;

@@ -16,7 +16,7 @@ use super::ask::Ask;
 use super::inline::{begin_linked, judged};
 use super::report::Classify;
 use super::rim::Finish;
-use super::sides::{Caller, Look, Wait};
+use super::view::{Caller, Look, Wait};
 
 /// A call whose operation is polled in place. It lives beside the operation's future, inside the caller's own:
 ///
@@ -94,13 +94,13 @@ impl InlineCall {
         let refusal = if let Stage::Refused(error) = &call.stage {
             Some((error.cause(), None))
         } else {
-            token.0.signal()
+            token.0.cancellation()
         };
         if let Some((cause, reason)) = refusal {
-            token.0.fire(cause, None);
+            token.0.cancel(cause, None);
             if let Stage::UnderWay = call.stage {
-                let error = call.frame.sides(Caller::Polling, |sides| {
-                    sides.terms.not_started(cause, reason)
+                let error = call.frame.view(Caller::Polling, |view| {
+                    view.terms.not_started(cause, reason)
                 });
                 return Self::refused(error);
             }
@@ -191,7 +191,7 @@ impl InlineCall {
     #[inline]
     fn is_watched(&mut self, context: &Context<'_>) -> bool {
         matches!(self.frame, Frame::Plain(_))
-            && !self.wait.is_signalled()
+            && !self.wait.is_ending()
             && self.alarm.watches(context)
     }
 
@@ -199,7 +199,7 @@ impl InlineCall {
     fn next(&mut self, context: &mut Context<'_>) -> Next {
         if let Frame::Plain(call) = &mut self.frame {
             if call.is_over() {
-                return if self.wait.signal() {
+                return if self.wait.end_now() {
                     Next::Poll
                 } else {
                     Next::Over
@@ -210,15 +210,15 @@ impl InlineCall {
             return Next::Wait;
         }
         if let Frame::Token(CancelToken(token)) = &self.frame {
-            token.attend();
-            token.set_owner(context.waker());
+            token.ensure_timer();
+            token.set_caller_waker(context.waker());
         }
-        let was_signalled = self.wait.is_signalled();
+        let was_ending = self.wait.is_ending();
         let wait = &mut self.wait;
-        let (look, clock) = self.frame.sides(Caller::Polling, |sides| {
-            (sides.look(wait), sides.terms.clock())
+        let (look, clock) = self.frame.view(Caller::Polling, |view| {
+            (view.look(wait), view.terms.clock())
         });
-        if !was_signalled && self.wait.is_signalled() {
+        if !was_ending && self.wait.is_ending() {
             return Next::Poll;
         }
         match look {
@@ -261,8 +261,8 @@ impl InlineCall {
     fn dropped(&mut self, gone: bool) {
         frame::pop(&mut self.frame);
         if gone && !self.frame.is_unnoticed() {
-            self.frame.sides(Caller::Polling, |sides| {
-                sides.dropped(sides.leave_dropped(), None);
+            self.frame.view(Caller::Polling, |view| {
+                view.dropped(view.leave_dropped(), None);
             });
         }
     }

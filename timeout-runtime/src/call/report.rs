@@ -33,9 +33,9 @@ impl<'a> Found<'a> {
     /// The operation has ended right now, by its own clock, or at a glance where that is enough: nobody is told the time, and the deadline is
     /// far. Called before `means`, which may take its time to find out.
     pub(crate) fn ended(&mut self) {
-        let is_unhurried = !self.terms.policy().is_heard() && self.terms.is_far();
+        let is_unhurried = !self.terms.policy().has_listeners() && self.terms.is_clearly_ahead();
         self.at = Some(if is_unhurried {
-            Tick::glance()
+            Tick::now_coarse()
         } else {
             self.terms.now()
         });
@@ -46,7 +46,7 @@ impl<'a> Found<'a> {
         self.fault = match ending {
             Ending::Answer => None,
             Ending::Error(error) => {
-                let heard = self.terms.policy().is_heard();
+                let heard = self.terms.policy().has_listeners();
                 Some(Fault::Error(error_failure(error, heard)))
             }
             Ending::Nothing => Some(Fault::Nothing),
@@ -55,7 +55,7 @@ impl<'a> Found<'a> {
 
     /// The operation's own account of how it has ended: by `panic`, or as was found.
     pub(crate) fn report(self, panic: Option<&Payload>) -> Report {
-        let heard = self.terms.policy().is_heard();
+        let heard = self.terms.policy().has_listeners();
         let fault = match panic {
             Some(payload) => Some(Fault::Panic(panic_failure(payload, heard))),
             None => self.fault,
@@ -123,12 +123,12 @@ impl Report {
 }
 
 /// Where the operation leaves its report if its answer does not count.
-pub(crate) trait Late {
+pub(crate) trait LateReport {
     fn put(&self, report: Report);
     fn take(&self) -> Option<Report>;
 }
 
-impl Late for Mutex<Option<Report>> {
+impl LateReport for Mutex<Option<Report>> {
     fn put(&self, report: Report) {
         *lock(self) = Some(report);
     }
@@ -152,7 +152,7 @@ fn error_failure(error: &dyn Debug, heard: bool) -> Failure<'static> {
         return Failure::Error("".into());
     }
     let text = unwind::catch(|| format!("{error:?}")).unwrap_or_else(|payload| {
-        unwind::dispose(payload);
+        unwind::drop_catching(payload);
         "an error whose `Debug` panics".to_owned()
     });
     Failure::Error(text.into())

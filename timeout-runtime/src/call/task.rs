@@ -19,13 +19,13 @@ use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::carried::Along;
+use super::cell::{Elsewhere, SpawnedCall, Stage, Typed};
 use super::large::is_large;
-use super::open::{Opening, open};
-use super::record::{Apart, Elsewhere, Stage, Typed};
-use super::remote::{Launch, Launched, RemoteCall};
+use super::propagated::Propagated;
 use super::report::{Classify, Found};
-use super::sides::Caller;
+use super::start::{CallStart, start};
+use super::view::Caller;
+use super::waiter::{InFlight, Launch, WaitingCall};
 
 /// An operation that is to be spawned.
 pub struct Spawn<R, A, F, Fut> {
@@ -48,13 +48,13 @@ where
     Fut: Future<Output = R> + Send + 'static,
     R: Send + 'static,
 {
-    fn launch(self) -> Result<Launched, TimeoutError> {
+    fn launch(self) -> Result<InFlight, TimeoutError> {
         let Self {
             ask, classify, op, ..
         } = self;
-        let opening = open(ask, Clock::Tokio.settled())?;
+        let started = start(ask, Clock::Tokio.resolved())?;
         let Ok(runtime) = Handle::try_current() else {
-            return Err(opening.terms.not_started(Cause::NoRuntime, None));
+            return Err(started.terms.not_started(Cause::NoRuntime, None));
         };
         Ok(if const { is_large::<R>() } {
             // A large result is stored as `Box<R>`.
@@ -62,14 +62,14 @@ where
                 let op = op(param);
                 async move { Box::new(op.await) }
             };
-            spawn(&runtime, opening, move |result| classify(result), op)
+            spawn(&runtime, started, move |result| classify(result), op)
         } else {
-            spawn(&runtime, opening, classify, op)
+            spawn(&runtime, started, classify, op)
         })
     }
 }
 
-fn spawn<R, A, F, Fut, K>(runtime: &Handle, opening: Opening, classify: K, op: F) -> Launched
+fn spawn<R, A, F, Fut, K>(runtime: &Handle, started: CallStart, classify: K, op: F) -> InFlight
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
@@ -81,14 +81,14 @@ where
         stage: Mutex::new(Stage::<Elsewhere, R>::Empty),
         classify,
     };
-    let call = Apart::open(opening, Caller::Polled, value);
+    let call = SpawnedCall::new(started, Caller::Polled, value);
     runtime.spawn(OnTask {
         side: Some(Side::of(call.clone())),
         start: Some(op),
         param: PhantomData,
         future: None,
     });
-    Launched::new(call, None)
+    InFlight::new(call, None)
 }
 
 /// Spawns the future of `op` on the runtime around the call.
@@ -97,31 +97,31 @@ pub(crate) fn async_task<R, A, F, Fut, M>(
     classify: Classify<R>,
     op: F,
     finish: M,
-) -> RemoteCall<R, Spawn<R, A, F, Fut>, M> {
+) -> WaitingCall<R, Spawn<R, A, F, Fut>, M> {
     let launch = Spawn {
         ask,
         classify,
         op,
         shape: PhantomData,
     };
-    RemoteCall::new(launch, finish)
+    WaitingCall::new(launch, finish)
 }
 
 /// The operation's side, whatever the operation is.
 struct Side {
-    call: Apart,
+    call: SpawnedCall,
     // The call's from the first poll on.
     frame: Frame,
-    along: Along,
+    propagated: Propagated,
     started: bool,
 }
 
 impl Side {
-    fn of(call: Apart) -> Self {
+    fn of(call: SpawnedCall) -> Self {
         Self {
             call,
             frame: Frame::Outside,
-            along: Along::capture(),
+            propagated: Propagated::capture(),
             started: false,
         }
     }
@@ -129,7 +129,7 @@ impl Side {
     /// The operation is about to be polled; `false` if it was withdrawn before the first poll.
     fn start(&mut self) -> bool {
         if !self.started {
-            self.started = self.call.sides().start_on(None);
+            self.started = self.call.view().start_on(None);
             if self.started {
                 self.frame = self.call.frame();
             }
@@ -139,8 +139,10 @@ impl Side {
 
     /// Runs a piece of the operation inside its call. A panic is given back.
     fn inside(&mut self, piece: &mut dyn FnMut()) -> Option<Payload> {
-        let Self { frame, along, .. } = self;
-        along.on_behalf(|taken| {
+        let Self {
+            frame, propagated, ..
+        } = self;
+        propagated.on_behalf(|taken| {
             taken.inside(&mut || {
                 let _inside = frame::enter(frame);
                 piece();
@@ -153,22 +155,22 @@ impl Side {
         let Self {
             call,
             frame,
-            mut along,
+            mut propagated,
             ..
         } = self;
         drop(frame);
-        along.on_behalf(|taken| {
-            let mut found = Found::nothing(call.sides().terms);
+        propagated.on_behalf(|taken| {
+            let mut found = Found::nothing(call.view().terms);
             let panic = panic.or_else(|| taken.inside(&mut || call.op().keep(value, &mut found)));
             call.conclude(panic, found, taken);
-            call.token().wake_owner();
+            call.token().wake_caller();
         });
     }
 
     /// The operation was dropped before it had ended.
     fn destroyed(mut self) {
         let call = &self.call;
-        self.along.on_behalf(|taken| {
+        self.propagated.on_behalf(|taken| {
             let panic = taken.inside(&mut || call.destroyed());
             debug_assert!(panic.is_none(), "nothing of ours panics");
         });
@@ -193,14 +195,14 @@ pin_project! {
             let Some(mut side) = this.side.take() else {
                 return;
             };
-            side.call.token().fire(Cause::Cancelled, None);
+            side.call.token().cancel(Cause::Cancelled, None);
             if side.started {
                 let panic = side.inside(&mut || this.future.set(None));
-                unwind::dispose(panic);
+                unwind::drop_catching(panic);
                 side.destroyed();
             } else {
                 // Never polled, never started: the caller withdraws it.
-                unwind::dispose(this.start.take());
+                unwind::drop_catching(this.start.take());
             }
         }
     }
@@ -222,7 +224,7 @@ where
         };
         if !side.start() {
             *this.side = None;
-            unwind::dispose(this.start.take());
+            unwind::drop_catching(this.start.take());
             return Poll::Ready(());
         }
         let mut token = this.start.is_some().then(|| side.call.cancel_token());
@@ -241,8 +243,8 @@ where
         }
         // A panic while the operation's own variables are dropped is the operation's.
         if let Some(late) = side.inside(&mut || this.future.set(None)) {
-            unwind::dispose(value.take());
-            unwind::dispose(panic.replace(late));
+            unwind::drop_catching(value.take());
+            unwind::drop_catching(panic.replace(late));
         }
         if let Some(side) = this.side.take() {
             side.conclude(&mut value, panic);

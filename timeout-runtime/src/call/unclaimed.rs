@@ -96,7 +96,7 @@ impl<R, L> Unclaimed<R, L> {
     fn claim(mut self) -> R {
         match self.0.take() {
             Some((answer, on_late)) => {
-                unwind::dispose(on_late);
+                unwind::drop_catching(on_late);
                 answer
             }
             None => unreachable!("an answer is claimed with its wrapper"),

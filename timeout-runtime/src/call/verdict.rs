@@ -270,7 +270,7 @@ mod models {
         }
     }
 
-    /// Both sides at once, in every order; what the caller ended with.
+    /// Both view at once, in every order; what the caller ended with.
     fn race(operate: fn(&Call), expire: fn(&Call) -> (Phase, Option<u8>)) {
         loom::model(move || {
             let call = Arc::new(Call::default());

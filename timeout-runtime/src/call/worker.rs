@@ -13,21 +13,21 @@ use crate::{forked, parking};
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::carried::Carried;
+use super::cell::{ByCall, SpawnedCall, Stage, Typed};
 use super::large::is_large;
-use super::open::{Opening, open};
-use super::record::{Apart, ByCall, Stage, Typed};
-use super::remote::{Launch, Launched, RemoteCall, handed_over};
+use super::propagated::PropagatedToWorker;
 use super::report::Classify;
-use super::sides::Caller;
+use super::start::{CallStart, start};
+use super::view::Caller;
+use super::waiter::{InFlight, Launch, WaitingCall, handed_over};
 
 /// Hands an operation to a worker. A large result is stored as `Box<R>`.
-fn start<R, A, F, K>(
-    opening: Opening,
+fn launch<R, A, F, K>(
+    started: CallStart,
     caller: Caller,
     classify: K,
     op: F,
-) -> Result<Launched, TimeoutError>
+) -> Result<InFlight, TimeoutError>
 where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
@@ -37,18 +37,18 @@ where
     if const { is_large::<F>() } {
         // Called in its box, the operation is not moved again.
         let op: Box<dyn FnOnce(A) -> R + Send> = Box::new(op);
-        start_small(opening, caller, classify, op)
+        launch_small(started, caller, classify, op)
     } else {
-        start_small(opening, caller, classify, op)
+        launch_small(started, caller, classify, op)
     }
 }
 
-fn start_small<R, A, F, K>(
-    opening: Opening,
+fn launch_small<R, A, F, K>(
+    started: CallStart,
     caller: Caller,
     classify: K,
     op: F,
-) -> Result<Launched, TimeoutError>
+) -> Result<InFlight, TimeoutError>
 where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
@@ -57,18 +57,18 @@ where
 {
     if const { is_large::<R>() } {
         let op = move |param| Box::new(op(param));
-        hand_in(opening, caller, move |result| classify(result), op)
+        hand_in(started, caller, move |result| classify(result), op)
     } else {
-        hand_in(opening, caller, classify, op)
+        hand_in(started, caller, classify, op)
     }
 }
 
 fn hand_in<R, A, F, K>(
-    opening: Opening,
+    started: CallStart,
     caller: Caller,
     classify: K,
     op: F,
-) -> Result<Launched, TimeoutError>
+) -> Result<InFlight, TimeoutError>
 where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
@@ -79,16 +79,16 @@ where
         stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(A)>))),
         classify,
     };
-    submit(Apart::open(opening, caller, op))
+    submit(SpawnedCall::new(started, caller, op))
 }
 
-fn submit(call: Apart) -> Result<Launched, TimeoutError> {
-    let Ok(place) = workers::submit(Job::Call(call.clone(), Carried::capture())) else {
+fn submit(call: SpawnedCall) -> Result<InFlight, TimeoutError> {
+    let Ok(place) = workers::submit(Job::Call(call.clone(), PropagatedToWorker::capture())) else {
         call.leave();
         call.op().clear();
-        return Err(call.sides().terms.not_started(Cause::NoWorker, None));
+        return Err(call.view().terms.not_started(Cause::NoWorker, None));
     };
-    Ok(Launched::new(call, Some(place)))
+    Ok(InFlight::new(call, Some(place)))
 }
 
 /// Runs `op` on a worker while the calling thread is parked.
@@ -99,18 +99,18 @@ where
     R: Send + 'static,
     K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
 {
-    let opening = open(ask, Clock::Real)?;
-    let launched = start(opening, Caller::Parked, classify, op)?;
+    let started = start(ask, Clock::Real)?;
+    let in_flight = launch(started, Caller::Parked, classify, op)?;
     if const { is_large::<R>() } {
-        park::<Box<R>>(launched).map(|result| *result)
+        park::<Box<R>>(in_flight).map(|result| *result)
     } else {
-        park(launched)
+        park(in_flight)
     }
 }
 
-fn park<T: 'static>(launched: Launched) -> Result<T, TimeoutError> {
+fn park<T: 'static>(in_flight: InFlight) -> Result<T, TimeoutError> {
     let mut answer = None::<T>;
-    let ending = launched.park(&mut answer);
+    let ending = in_flight.park(&mut answer);
     handed_over(ending, answer)
 }
 
@@ -135,21 +135,21 @@ where
     Fut: Future<Output = R>,
     R: Send + 'static,
 {
-    fn launch(self) -> Result<Launched, TimeoutError> {
+    fn launch(self) -> Result<InFlight, TimeoutError> {
         let Self {
             ask, classify, op, ..
         } = self;
-        let opening = open(ask, Clock::Real)?;
+        let started = start(ask, Clock::Real)?;
         // A parked caller finds out before it parks; this one might never be polled again.
         if forked::is_child() {
-            return Err(opening.terms.not_started(Cause::NoWorker, None));
+            return Err(started.terms.not_started(Cause::NoWorker, None));
         }
         if const { is_large::<Fut>() } {
             let op = move |param| parking::block_on(Box::pin(op(param)));
-            start(opening, Caller::Polled, classify, op)
+            launch(started, Caller::Polled, classify, op)
         } else {
             let op = move |param| parking::block_on(op(param));
-            start(opening, Caller::Polled, classify, op)
+            launch(started, Caller::Polled, classify, op)
         }
     }
 }
@@ -160,12 +160,12 @@ pub(crate) fn async_worker<R, A, F, Fut, M>(
     classify: Classify<R>,
     op: F,
     finish: M,
-) -> RemoteCall<R, OnWorker<R, A, F, Fut>, M> {
+) -> WaitingCall<R, OnWorker<R, A, F, Fut>, M> {
     let launch = OnWorker {
         ask,
         classify,
         op,
         shape: PhantomData,
     };
-    RemoteCall::new(launch, finish)
+    WaitingCall::new(launch, finish)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::frame;
-use crate::roster::Entry;
+use crate::registry::Entry;
 
 /// A source of timestamps for events. It has no say in any deadline, those are kept by the monotonic clock.
 ///

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::frame;
-use crate::roster::{Entry, Roster};
+use crate::registry::{Entry, Registry};
 use crate::sync::{AtomicUsize, Mutex, one_per_process};
 
 use super::Event;
@@ -13,7 +13,7 @@ use super::Event;
 pub(crate) type Listen = dyn Fn(&Event<'_>) + Send + Sync;
 
 one_per_process! {
-    static LISTENERS: Roster<Listen> = Roster {
+    static LISTENERS: Registry<Listen> = Registry {
         list: Mutex::new(None),
         count: AtomicUsize::new(0),
     };
@@ -89,7 +89,7 @@ impl Own {
 
 /// Whether anybody would hear of an event. One relaxed load where nobody listens.
 #[inline]
-pub(crate) fn is_heard(own: Option<&Own>) -> bool {
+pub(crate) fn has_listeners(own: Option<&Own>) -> bool {
     own.is_some() || !LISTENERS.is_empty()
 }
 

@@ -28,8 +28,8 @@ impl CallId {
 
     /// For a call that begins now, if anybody is to hear of it. Others get a number when they are told or abandoned.
     #[inline]
-    pub(crate) fn of_heard(policy: &Policy) -> Option<Self> {
-        policy.is_heard().then(Self::fresh)
+    pub(crate) fn if_listened_to(policy: &Policy) -> Option<Self> {
+        policy.has_listeners().then(Self::fresh)
     }
 
     /// The number, unique within the process.

@@ -73,7 +73,7 @@ impl Wake for Fires {
             return;
         }
         if let Some(ours) = self.ours.upgrade() {
-            ours.fire(Cause::Cancelled, None);
+            ours.cancel(Cause::Cancelled, None);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What races on a parker, in every order.
 
 use super::*;
-use crate::sync::world;
+use crate::sync::model_env;
 use std::future::poll_fn;
 
 #[cfg(timeout_loom)]
@@ -13,7 +13,7 @@ const PREEMPTIONS: usize = 3;
 
 #[test]
 fn a_wake_up_beside_a_park_is_not_lost() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let parker = Arc::new(Parker::new());
         let other = spawn({
             let parker = Arc::clone(&parker);
@@ -26,9 +26,9 @@ fn a_wake_up_beside_a_park_is_not_lost() {
 
 #[test]
 fn a_park_ends_when_its_time_has_come() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let until = Tick::now().plus(Duration::from_millis(5));
-        let other = spawn(|| world::advance(Duration::from_millis(5)));
+        let other = spawn(|| model_env::advance(Duration::from_millis(5)));
         let parker = Parker::new();
         while Tick::now() < until {
             parker.park_until(until);
@@ -55,7 +55,7 @@ fn woken_once(inside: impl Fn()) -> impl Future<Output = ()> {
 
 #[test]
 fn a_wait_inside_a_poll_leaves_the_outer_wake_up_in_place() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         // From here on the thread has a parker to lend.
         block_on(async {});
         block_on(woken_once(|| block_on(woken_once(|| ()))));

@@ -166,7 +166,7 @@ impl Timer {
     }
 
     fn rearm(&self, key: Key, waker: Waker) -> bool {
-        parking::put(
+        parking::replace_waker_with(
             &self.state,
             |state| match state.armed.get_mut(key.0) {
                 Some(Alarm::Wake(place)) => Some(place),
@@ -186,7 +186,7 @@ impl Timer {
             queue.tidy(armed.len(), |key| armed.contains(key.0));
         }
         drop(state);
-        unwind::dispose(taken_back);
+        unwind::drop_catching(taken_back);
     }
 
     /// The keeper's life, which ends when its deputy had to take over.

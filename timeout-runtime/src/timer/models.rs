@@ -3,8 +3,8 @@
 use super::*;
 use crate::CancelToken;
 use crate::deadline::{Clock, Deadline};
+use crate::sync::model_env;
 use crate::sync::thread::{self, Thread as Handle};
-use crate::sync::world;
 use crate::terms::Terms;
 use crate::token::node::{NodeRef, Watch};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -96,21 +96,21 @@ fn after(ms: u32) -> Tick {
 
 #[test]
 fn an_alarm_rings_once_when_its_time_has_come() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let before = TIMER.rung.load(Ordering::Acquire);
         let bell = Bell::new(after(5));
         bell.arm();
-        world::advance(5 * MS);
+        model_env::advance(5 * MS);
         bell.wait();
         assert_ne!(TIMER.rung.load(Ordering::Acquire), before);
-        world::advance(5 * MS);
+        model_env::advance(5 * MS);
         assert_eq!(bell.rings(), 1);
     });
 }
 
 #[test]
 fn an_earlier_alarm_wakes_the_keeper() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let (soon, far) = (Bell::new(after(5)), Bell::new(after(60_000)));
         let other = spawn({
             let far = Arc::clone(&far);
@@ -118,7 +118,7 @@ fn an_earlier_alarm_wakes_the_keeper() {
         });
         soon.arm();
         other.join().unwrap();
-        world::advance(5 * MS);
+        model_env::advance(5 * MS);
         soon.wait();
         assert_eq!((soon.rings(), far.rings()), (1, 0));
     });
@@ -126,10 +126,10 @@ fn an_earlier_alarm_wakes_the_keeper() {
 
 #[test]
 fn an_alarm_armed_while_time_goes_on_rings() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let (one, two) = (Bell::new(after(5)), Bell::new(after(5)));
         one.arm();
-        let time = spawn(|| world::advance(5 * MS));
+        let time = spawn(|| model_env::advance(5 * MS));
         two.arm();
         time.join().unwrap();
         one.wait();
@@ -139,15 +139,15 @@ fn an_alarm_armed_while_time_goes_on_rings() {
 
 #[test]
 fn an_alarm_is_disarmed_or_rings_and_another_in_its_place_stays() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let (one, two) = (Bell::new(after(5)), Bell::new(after(10)));
         let key = one.arm();
-        let time = spawn(|| world::advance(5 * MS));
+        let time = spawn(|| model_env::advance(5 * MS));
         // Where the first one has rung, in its slot.
         two.arm();
         TIMER.disarm(key);
         time.join().unwrap();
-        world::advance(5 * MS);
+        model_env::advance(5 * MS);
         two.wait();
         assert!(one.rings() <= 1);
         assert_eq!(two.rings(), 1);
@@ -156,7 +156,7 @@ fn an_alarm_is_disarmed_or_rings_and_another_in_its_place_stays() {
 
 #[test]
 fn a_disarmed_alarm_never_rings() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let bell = Bell::new(after(5));
         let key = bell.arm();
         TIMER.disarm(key);
@@ -164,7 +164,7 @@ fn a_disarmed_alarm_never_rings() {
         let next = Bell::new(after(5));
         next.arm();
         TIMER.disarm(key);
-        world::advance(5 * MS);
+        model_env::advance(5 * MS);
         next.wait();
         assert_eq!(bell.rings(), 0);
     });
@@ -172,17 +172,17 @@ fn a_disarmed_alarm_never_rings() {
 
 #[test]
 fn an_alarm_is_rearmed_or_rings_and_another_in_its_place_stays() {
-    world::check(PREEMPTIONS - 1, || {
+    model_env::check(PREEMPTIONS - 1, || {
         let (one, two) = (Bell::new(after(5)), Bell::new(after(5)));
         let next = Bell::new(after(10));
         let key = one.arm();
-        let time = spawn(|| world::advance(5 * MS));
+        let time = spawn(|| model_env::advance(5 * MS));
         // Where the first one has rung, in its slot.
         next.arm();
         let is_rearmed = TIMER.rearm(key, Arc::clone(&two).into());
         time.join().unwrap();
         if is_rearmed { &two } else { &one }.wait();
-        world::advance(5 * MS);
+        model_env::advance(5 * MS);
         next.wait();
         assert_eq!(one.rings() + two.rings(), 1);
         assert_eq!(is_rearmed, two.rings() == 1);
@@ -191,11 +191,11 @@ fn an_alarm_is_rearmed_or_rings_and_another_in_its_place_stays() {
 
 #[test]
 fn a_token_that_is_linked_while_a_deadline_comes_hears_it() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let at = after(5);
         let terms = Terms::context(Deadline::on(Clock::Real, at));
         let token = CancelToken(NodeRef::new(terms, Watch::Clocked, &[]));
-        let time = spawn(|| world::advance(5 * MS));
+        let time = spawn(|| model_env::advance(5 * MS));
         let child = token.child();
         let bell = Bell::new(at);
         if child.0.add_waiter(Arc::clone(&bell).into()).is_some() {
@@ -208,14 +208,14 @@ fn a_token_that_is_linked_while_a_deadline_comes_hears_it() {
 
 #[test]
 fn the_deputy_takes_over_from_a_keeper_that_is_stuck() {
-    world::check(PREEMPTIONS - 1, || {
+    model_env::check(PREEMPTIONS - 1, || {
         let stuck = Bell::with(after(1), true);
         let next = Bell::new(after(2));
         stuck.arm();
         next.arm();
-        world::advance(MS);
+        model_env::advance(MS);
         stuck.wait();
-        world::advance(2 * STUCK);
+        model_env::advance(2 * STUCK);
         next.wait();
         assert_eq!((stuck.rings(), next.rings()), (1, 1));
     });
@@ -223,14 +223,14 @@ fn the_deputy_takes_over_from_a_keeper_that_is_stuck() {
 
 #[test]
 fn an_alarm_that_is_set_while_the_keeper_is_stuck_rings() {
-    world::check(PREEMPTIONS - 1, || {
+    model_env::check(PREEMPTIONS - 1, || {
         let stuck = Bell::with(after(1), true);
         stuck.arm();
-        world::advance(MS);
+        model_env::advance(MS);
         stuck.wait();
         let next = Bell::new(after(1));
         next.arm();
-        world::advance(2 * STUCK);
+        model_env::advance(2 * STUCK);
         next.wait();
         assert_eq!((stuck.rings(), next.rings()), (1, 1));
     });
@@ -238,39 +238,39 @@ fn an_alarm_that_is_set_while_the_keeper_is_stuck_rings() {
 
 #[test]
 fn a_deputy_that_goes_to_sleep_is_woken_when_an_alarm_rings_again() {
-    world::check(PREEMPTIONS - 1, || {
+    model_env::check(PREEMPTIONS - 1, || {
         let first = Bell::new(after(1));
         let stuck = Bell::with(after(20), true);
         let next = Bell::new(after(21));
         first.arm();
         stuck.arm();
         next.arm();
-        world::advance(MS);
+        model_env::advance(MS);
         first.wait();
         // Nothing has rung since its last look.
-        world::advance(STUCK);
-        world::advance(STUCK);
+        model_env::advance(STUCK);
+        model_env::advance(STUCK);
         stuck.wait();
-        world::advance(2 * STUCK);
+        model_env::advance(2 * STUCK);
         next.wait();
     });
 }
 
 #[test]
 fn a_keeper_that_comes_back_while_its_deputy_takes_over_rings_nothing_twice() {
-    world::check(PREEMPTIONS - 1, || {
+    model_env::check(PREEMPTIONS - 1, || {
         let slow = Bell::with(after(1), true);
         let next = Bell::new(after(2));
         slow.arm();
         next.arm();
-        world::advance(MS);
+        model_env::advance(MS);
         slow.wait();
-        world::advance(2 * STUCK);
+        model_env::advance(2 * STUCK);
         slow.let_go();
         next.wait();
         let last = Bell::new(after(1));
         last.arm();
-        world::advance(MS);
+        model_env::advance(MS);
         last.wait();
         assert_eq!((slow.rings(), next.rings(), last.rings()), (1, 1, 1));
     });
@@ -312,11 +312,11 @@ fn each_of_many_alarms_rings_once_or_was_disarmed() {
         }
     }
 
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let others: Vec<_> = (0..3)
             .map(|_| spawn(|| (0..ALARMS).map(|_| alarm()).collect::<Vec<_>>()))
             .collect();
-        world::advance(10 * MS);
+        model_env::advance(10 * MS);
         let bells: Vec<_> = others
             .into_iter()
             .flat_map(|thread| thread.join().unwrap())
@@ -326,10 +326,10 @@ fn each_of_many_alarms_rings_once_or_was_disarmed() {
             .flat_map(|(rings, _)| rings)
             .any(|bell| bell.rings() == 0)
         {
-            world::advance(10 * MS);
+            model_env::advance(10 * MS);
             thread::yield_now();
         }
-        world::advance(100 * MS);
+        model_env::advance(100 * MS);
         for (rings, silent) in &bells {
             assert!(rings.iter().all(|bell| bell.rings() == 1));
             assert!(silent.iter().all(|bell| bell.rings() == 0));

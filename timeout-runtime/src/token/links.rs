@@ -39,7 +39,7 @@ impl Callback {
 #[derive(Default)]
 pub(super) struct Links {
     /// The caller of the call that this token belongs to.
-    pub(super) owner: Option<Waker>,
+    pub(super) caller_waker: Option<Waker>,
     /// What it hangs on; set once.
     pub(super) parents: Option<Box<Parents>>,
     pub(super) more: Option<Box<More>>,
@@ -59,7 +59,7 @@ pub(super) struct More {
 
 /// What firing has found in the links, to be dealt with once the locks are free.
 #[derive(Default)]
-pub(super) struct Fallout {
+pub(super) struct ToNotify {
     pub(super) children: Vec<(NodeRef, Cause, Option<Reason>)>,
     pub(super) wakers: Vec<Waker>,
     pub(super) callbacks: Vec<Callback>,
@@ -72,32 +72,32 @@ impl Links {
     }
 
     /// Moves out all whom a signal reaches, but for the children, who stay until they are dropped.
-    pub(super) fn release(&mut self, fallout: &mut Fallout) {
-        fallout.wakers.extend(self.owner.take());
+    pub(super) fn release(&mut self, to_notify: &mut ToNotify) {
+        to_notify.wakers.extend(self.caller_waker.take());
         let Some(more) = &mut self.more else {
             return;
         };
-        fallout.alarms.extend(more.alarm.take());
-        fallout.wakers.extend(more.waiters.take_all().flatten());
-        fallout.callbacks.extend(more.callbacks.take_all());
+        to_notify.alarms.extend(more.alarm.take());
+        to_notify.wakers.extend(more.waiters.take_all().flatten());
+        to_notify.callbacks.extend(more.callbacks.take_all());
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.owner.is_none() && self.parents.is_none() && self.more.is_none()
+        self.caller_waker.is_none() && self.parents.is_none() && self.more.is_none()
     }
 
     /// The token is dropped: takes its alarm back, leaves its parents, and drops what is left of somebody else's, each by itself.
     pub(super) fn dispose(self) {
         let Self {
-            owner,
+            caller_waker,
             parents,
             more,
         } = self;
-        unwind::dispose(owner);
+        unwind::drop_catching(caller_waker);
         if let Some(mut more) = more {
             more.alarm.take().into_iter().for_each(timer::disarm);
-            more.waiters.take_all().for_each(unwind::dispose);
-            unwind::dispose(more.reason.take());
+            more.waiters.take_all().for_each(unwind::drop_catching);
+            unwind::drop_catching(more.reason.take());
         }
         if let Some(parents) = parents {
             for Link { parent, key } in parents.as_slice() {

@@ -96,16 +96,16 @@ impl CancelToken {
     /// When it returns, every token below reads cancelled, all who waited have been woken, and the callbacks have run, on this
     /// thread; a callback that panics does not keep the others from running.
     pub fn cancel(&self) {
-        self.fire(None);
+        self.cancel_for(None);
     }
 
     /// As [`cancel`](Self::cancel), with a reason that errors then give as their [`source`](Error::source).
     pub fn cancel_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) {
-        self.fire(Some(&reason.into().into()));
+        self.cancel_for(Some(&reason.into().into()));
     }
 
-    fn fire(&self, reason: Option<&Reason>) {
-        for callback in self.0.spread(Cause::Cancelled, reason) {
+    fn cancel_for(&self, reason: Option<&Reason>) {
+        for callback in self.0.propagate(Cause::Cancelled, reason) {
             callback.run();
         }
     }
@@ -114,13 +114,13 @@ impl CancelToken {
     #[must_use]
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.0.fired().is_some()
+        self.0.cause().is_some()
     }
 
     /// Why the token has fired, if it has. It never changes again.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
-        self.0.fired()
+        self.0.cause()
     }
 
     /// `Ok` until the token fires: the one line for loops, `cancel_token.check()?`.
@@ -129,7 +129,7 @@ impl CancelToken {
     ///
     /// Once the token has fired, with its cause and the name of the call that it belongs to.
     pub fn check(&self) -> Result<(), TimeoutError> {
-        match self.0.fired() {
+        match self.0.cause() {
             None => Ok(()),
             Some(_) => self.0.error().map_or(Ok(()), Err),
         }
@@ -177,7 +177,7 @@ impl Default for CancelToken {
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CancelToken")
-            .field("name", &self.0.speak(Terms::name))
+            .field("name", &self.0.with_call_terms(Terms::name))
             .field("cause", &self.cause())
             .finish()
     }

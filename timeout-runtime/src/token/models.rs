@@ -1,7 +1,7 @@
 //! A tree of some twenty tokens, which three threads add to, cancel and drop, in random orders.
 
 use super::*;
-use crate::sync::{Mutex, lock, world};
+use crate::sync::{Mutex, lock, model_env};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread::spawn;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Forest {
 
 #[test]
 fn a_signal_reaches_all_below_and_none_else_whatever_comes_and_goes() {
-    world::check(0, || {
+    model_env::check(0, || {
         let forest = Arc::new(Forest {
             known: Mutex::new(Vec::new()),
             made: AtomicU32::new(0),

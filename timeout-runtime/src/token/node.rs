@@ -23,7 +23,7 @@ use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use crate::call::record::Record;
+use crate::call::cell::CallCell;
 use crate::deadline::{Clock, Deadline};
 use crate::error::{Cause, Reason, TimeoutError};
 use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock};
@@ -35,30 +35,32 @@ use crate::unwind;
 use super::links::Links;
 use super::parents::{Link, Parents};
 
-mod attend;
-mod spread;
+mod propagate;
+mod timers;
 mod waiting;
 
-use spread::Signal;
+use propagate::Trigger;
 
 const PLAIN: u8 = 0;
 const WATCHED: u8 = 1;
 const CLOCKED: u8 = 2;
-const FIRED: u8 = 3;
+const CANCELLED: u8 = 3;
 
-/// The causes a token can have, in the order of their codes from `FIRED` on.
+/// The causes a token can have, in the order of their codes from `CANCELLED` on.
 const CAUSES: [Cause; 3] = [Cause::TimedOut, Cause::DeadlineExceeded, Cause::Cancelled];
 
 fn code(cause: Cause) -> u8 {
     match cause {
-        Cause::TimedOut => FIRED,
-        Cause::DeadlineExceeded => FIRED + 1,
-        _ => FIRED + 2,
+        Cause::TimedOut => CANCELLED,
+        Cause::DeadlineExceeded => CANCELLED + 1,
+        _ => CANCELLED + 2,
     }
 }
 
 fn cause_of(state: u8) -> Option<Cause> {
-    CAUSES.get(usize::from(state.checked_sub(FIRED)?)).copied()
+    CAUSES
+        .get(usize::from(state.checked_sub(CANCELLED)?))
+        .copied()
 }
 
 /// Who looks out for a token's deadline.
@@ -99,14 +101,14 @@ impl<C: ?Sized> Deref for Node<C> {
 #[derive(Clone)]
 pub(crate) enum NodeRef {
     Token(Arc<Node<()>>),
-    Call(Arc<Node<Record>>),
+    Call(Arc<Node<CallCell>>),
 }
 
 /// As `NodeRef`, without keeping the node.
 #[derive(Clone)]
 pub(crate) enum NodeWeak {
     Token(Weak<Node<()>>),
-    Call(Weak<Node<Record>>),
+    Call(Weak<Node<CallCell>>),
 }
 
 impl NodeWeak {
@@ -133,7 +135,7 @@ impl Deref for NodeRef {
 impl Head {
     pub(crate) fn new(terms: Terms, watch: Watch) -> Self {
         let state = match watch {
-            _ if terms.signal().is_never() => PLAIN,
+            _ if terms.cancels_at().is_never() => PLAIN,
             Watch::Watched => WATCHED,
             Watch::Clocked => CLOCKED,
         };
@@ -173,10 +175,10 @@ impl NodeRef {
     }
 
     /// Adds a child; it is not reached by a signal that has come before.
-    fn adopt(&self, child: NodeWeak) -> u64 {
-        self.attend();
+    fn add_child(&self, child: NodeWeak) -> u64 {
+        self.ensure_timer();
         let mut links = lock(&self.links);
-        if self.cause().is_some() {
+        if self.known_cause().is_some() {
             return u64::MAX;
         }
         links.more().children.insert(child)
@@ -188,7 +190,7 @@ impl NodeRef {
             return;
         }
         let link = |parent: &Self| Link {
-            key: parent.adopt(self.downgrade()),
+            key: parent.add_child(self.downgrade()),
             parent: parent.clone(),
         };
         let parents_links = match parents {
@@ -197,14 +199,15 @@ impl NodeRef {
         };
         let mut links = lock(&self.links);
         links.parents = Some(Box::new(parents_links));
-        if self.state.load(Ordering::Relaxed) == PLAIN && parents.iter().any(Self::is_unattended) {
+        if self.state.load(Ordering::Relaxed) == PLAIN && parents.iter().any(Self::is_without_timer)
+        {
             self.state.store(CLOCKED, Ordering::Release);
         }
         drop(links);
         // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
-        if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
-            let callbacks = self.send(Signal::Earlier(self.hears(cause), reason));
-            spread::run_callbacks(callbacks);
+        if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.cancellation()) {
+            let callbacks = self.send(Trigger::Earlier(self.cause_from_parent(cause), reason));
+            propagate::run_callbacks(callbacks);
         }
     }
 }
@@ -226,11 +229,11 @@ impl Head {
 
     /// Why the token has fired, if it has. One atomic load, and a clock reading where nobody watches the deadline.
     #[inline]
-    pub(crate) fn fired(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<Cause> {
         if self.is_live() {
             return None;
         }
-        self.fired_by_now()
+        self.cause_by_now()
     }
 
     /// Whether it has not fired, and somebody watches its deadline.
@@ -239,29 +242,29 @@ impl Head {
         matches!(self.state.load(Ordering::Acquire), PLAIN | WATCHED)
     }
 
-    fn fired_by_now(&self) -> Option<Cause> {
-        self.fired_by_itself().or_else(|| {
-            self.look_up();
-            self.cause()
+    fn cause_by_now(&self) -> Option<Cause> {
+        self.cause_by_itself().or_else(|| {
+            self.expire_parents();
+            self.known_cause()
         })
     }
 
     /// As `fired`, without a look at those above.
-    fn fired_by_itself(&self) -> Option<Cause> {
-        if self.cause().is_none() && self.terms.is_due() {
+    fn cause_by_itself(&self) -> Option<Cause> {
+        if self.known_cause().is_none() && self.terms.is_due() {
             self.expire();
         }
-        self.cause()
+        self.known_cause()
     }
 
     /// As `fired`, without a look at the clock.
-    fn cause(&self) -> Option<Cause> {
+    fn known_cause(&self) -> Option<Cause> {
         cause_of(self.state.load(Ordering::Acquire))
     }
 
     /// Why the token has fired, and the reason given.
-    pub(crate) fn signal(&self) -> Option<(Cause, Option<Reason>)> {
-        let cause = self.fired()?;
+    pub(crate) fn cancellation(&self) -> Option<(Cause, Option<Reason>)> {
+        let cause = self.cause()?;
         let links = lock(&self.links);
         let reason = links.more.as_ref().and_then(|more| more.reason.clone());
         Some((cause, reason))
@@ -269,20 +272,20 @@ impl Head {
 
     /// As `signal`; `None` if the deadline of the token's call had passed before, and did not cancel it.
     pub(crate) fn cancellation_before_deadline(&self) -> Option<(Cause, Option<Reason>)> {
-        let signal = self.signal()?;
+        let cancellation = self.cancellation()?;
         let links = lock(&self.links);
         let is_late = links.more.as_ref().is_some_and(|more| more.after_deadline);
-        (!is_late).then_some(signal)
+        (!is_late).then_some(cancellation)
     }
 
     /// The error that speaks for this token, if it has fired.
     pub(crate) fn error(&self) -> Option<TimeoutError> {
-        let (cause, reason) = self.signal()?;
-        Some(self.speak(|terms| terms.error(cause, terms.elapsed(), true, reason)))
+        let (cause, reason) = self.cancellation()?;
+        Some(self.with_call_terms(|terms| terms.error(cause, terms.elapsed(), true, reason)))
     }
 
     /// With the terms of the call that this token belongs to; one that is linked below another speaks for the same call as that.
-    pub(crate) fn speak<T>(&self, say: impl FnOnce(&Terms) -> T) -> T {
+    pub(crate) fn with_call_terms<T>(&self, say: impl FnOnce(&Terms) -> T) -> T {
         if !matches!(self.terms, Terms::None) {
             return say(&self.terms);
         }
@@ -306,27 +309,27 @@ impl Head {
     }
 
     /// The call has ended in time: its own deadline and its caller are forgotten, what lies above still reaches the token.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn disarm(&self) {
         let mut links = lock(&self.links);
-        if self.cause().is_none() {
+        if self.known_cause().is_none() {
             self.state.store(PLAIN, Ordering::Release);
         }
-        let owner = links.owner.take();
+        let caller_waker = links.caller_waker.take();
         let alarm = links.more.as_mut().and_then(|more| more.alarm.take());
         drop(links);
-        unwind::dispose(owner);
+        unwind::drop_catching(caller_waker);
         if let Some(key) = alarm {
             timer::disarm(key);
         }
         if let Some(call) = self.call() {
-            call.settle();
+            call.disarm();
         }
     }
 
     /// The nearest deadline of this token and all above it.
     pub(crate) fn deadline(&self) -> Deadline {
         let mut nearest = self.own_deadline();
-        if self.has_settled_all() {
+        if self.has_nearest_deadline() {
             return nearest;
         }
         let mut todo = self.parents();
@@ -336,7 +339,7 @@ impl Head {
             let is_news = todo.is_empty() || seen.insert(node.address());
             if is_news {
                 nearest = nearest.min(node.own_deadline());
-                if !node.has_settled_all() {
+                if !node.has_nearest_deadline() {
                     todo.extend(node.parents());
                 }
             }
@@ -346,9 +349,9 @@ impl Head {
 
     /// Whether no deadline above can be nearer: a call has taken the nearest of all above it for its own, and those are at most
     /// forgotten.
-    fn has_settled_all(&self) -> bool {
+    fn has_nearest_deadline(&self) -> bool {
         let is_live = self.state.load(Ordering::Acquire) != PLAIN;
-        is_live && self.terms.is_call() && self.terms.fires() && self.call().is_none()
+        is_live && self.terms.is_call() && self.terms.cancels_at_deadline() && self.call().is_none()
     }
 
     fn parents(&self) -> Vec<NodeRef> {
@@ -360,7 +363,10 @@ impl Head {
     /// When a reader fires the token, if none but readers do.
     pub(crate) fn unwatched_deadline(&self) -> Tick {
         match self.state.load(Ordering::Acquire) {
-            CLOCKED => self.terms.clock().cross(Clock::Real, self.terms.signal()),
+            CLOCKED => self
+                .terms
+                .clock()
+                .cross(Clock::Real, self.terms.cancels_at()),
             _ => Tick::NEVER,
         }
     }
@@ -379,7 +385,7 @@ impl Head {
     fn own_deadline(&self) -> Deadline {
         match self.state.load(Ordering::Acquire) {
             PLAIN => Deadline::never(),
-            _ => Deadline::on(self.terms.clock(), self.terms.signal()),
+            _ => Deadline::on(self.terms.clock(), self.terms.cancels_at()),
         }
     }
 

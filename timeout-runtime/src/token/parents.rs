@@ -50,9 +50,9 @@ impl LettingGo {
             self.list.borrow_mut().push(parents);
             return;
         }
-        unwind::dispose(parents);
+        unwind::drop_catching(parents);
         while let Some(parents) = self.pop() {
-            unwind::dispose(parents);
+            unwind::drop_catching(parents);
         }
         drop(self.list.take());
         self.active.set(false);

@@ -68,7 +68,7 @@ impl CancelToken {
     /// assert_eq!(receiver.recv(), Ok("closed"));
     /// ```
     pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
-        self.0.attend();
+        self.0.ensure_timer();
         match self.0.add_callback(Callback::new(callback)) {
             Ok(key) => Registration {
                 place: Some((self.0.downgrade(), key)),
@@ -103,15 +103,15 @@ impl CancelToken {
             if let Some(cause) = waiting.register(parker.waker()) {
                 return Some(cause);
             }
-            if Clock::Real.has_come_to(until) {
+            if Clock::Real.has_reached(until) {
                 return None;
             }
             // A deadline that nobody watches is watched here, for as long as it is one.
             let own = self.0.unwatched_deadline();
-            let look_again = if self.0.attend_all() {
+            let look_again = if self.0.ensure_timers() {
                 Tick::NEVER
             } else {
-                Tick::now().plus(UNATTENDED)
+                Tick::now().plus(POLL_INTERVAL)
             };
             parker.park_until(until.min(own).min(look_again));
         }
@@ -119,7 +119,7 @@ impl CancelToken {
 }
 
 /// How often a token is looked at that nobody else looks out for.
-const UNATTENDED: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// One who waits: registered until the signal comes or he leaves.
 struct Waiting<T: Borrow<CancelToken>> {
@@ -135,7 +135,7 @@ impl<T: Borrow<CancelToken>> Waiting<T> {
     /// Registers, then looks.
     fn register(&mut self, waker: &Waker) -> Option<Cause> {
         let node = &self.token.borrow().0;
-        if let Some(cause) = node.fired() {
+        if let Some(cause) = node.cause() {
             return Some(cause);
         }
         let waits = if let Some(key) = self.key {
@@ -144,15 +144,15 @@ impl<T: Borrow<CancelToken>> Waiting<T> {
             self.key = node.add_waiter(waker.clone());
             self.key.is_some()
         };
-        if waits { None } else { node.fired() }
+        if waits { None } else { node.cause() }
     }
 
     fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
-        self.token.borrow().0.attend();
+        self.token.borrow().0.ensure_timer();
         if self.register(context.waker()).is_some() {
             return Poll::Ready(());
         }
-        if !self.token.borrow().0.attend_all() {
+        if !self.token.borrow().0.ensure_timers() {
             // There is no timer to be had: look again as soon as others have had their turn.
             context.waker().wake_by_ref();
         }

@@ -19,26 +19,26 @@ struct Left {
     since: Instant,
 }
 
-/// Tells an abandoned operation from all others: the address of what the two sides of its call share.
+/// Tells an abandoned operation from all others: the address of what the two view of its call share.
 pub(crate) type Key = usize;
 
 #[derive(Default)]
-struct Registry {
-    /// By what its two sides call it among themselves.
+struct Table {
+    /// By what its two view call it among themselves.
     by_key: HashMap<Key, Left>,
     by_name: HashMap<&'static str, usize>,
     /// How many operations have ended whose late event is not yet emitted.
     reporting: usize,
 }
 
-impl Registry {
+impl Table {
     /// How many operations `drain` waits for.
     fn left(&self) -> usize {
         self.by_key.len() + self.reporting
     }
 }
 
-static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 static REMOVED: Condvar = Condvar::new();
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -59,7 +59,7 @@ pub struct Abandoned {
 /// The operations that still run although their calls have ended, the one that was left first at the front.
 #[must_use]
 pub fn abandoned() -> Vec<Abandoned> {
-    let mut abandoned: Vec<_> = lock(&*REGISTRY)
+    let mut abandoned: Vec<_> = lock(&*TABLE)
         .by_key
         .values()
         .map(|left| Abandoned {
@@ -81,19 +81,19 @@ pub fn abandoned() -> Vec<Abandoned> {
 #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
 pub fn drain(longest: Duration) -> usize {
     let until = Instant::now().checked_add(longest);
-    let mut registry = lock(&*REGISTRY);
-    while registry.left() != 0 {
+    let mut table = lock(&*TABLE);
+    while table.left() != 0 {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             break;
         }
         let left = left.unwrap_or(Duration::from_secs(3600));
-        registry = REMOVED
-            .wait_timeout(registry, left)
+        table = REMOVED
+            .wait_timeout(table, left)
             .unwrap_or_else(PoisonError::into_inner)
             .0;
     }
-    registry.left()
+    table.left()
 }
 
 /// Whether there are abandoned operations.
@@ -109,7 +109,7 @@ pub(super) fn count() -> usize {
 
 /// How many of them keep a worker.
 pub(super) fn on_workers() -> usize {
-    lock(&*REGISTRY)
+    lock(&*TABLE)
         .by_key
         .values()
         .filter(|left| left.worker.is_some())
@@ -117,15 +117,15 @@ pub(super) fn on_workers() -> usize {
 }
 
 pub(crate) fn add(key: Key, call: CallId, name: &'static str, worker: Option<WorkerName>) {
-    let mut registry = lock(&*REGISTRY);
+    let mut table = lock(&*TABLE);
     let left = Left {
         call,
         name,
         worker,
         since: Instant::now(),
     };
-    if registry.by_key.insert(key, left).is_none() {
-        *registry.by_name.entry(name).or_default() += 1;
+    if table.by_key.insert(key, left).is_none() {
+        *table.by_name.entry(name).or_default() += 1;
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -133,14 +133,14 @@ pub(crate) fn add(key: Key, call: CallId, name: &'static str, worker: Option<Wor
 /// The names of all abandoned operations.
 #[cfg(feature = "metrics")]
 pub(crate) fn names() -> Vec<&'static str> {
-    lock(&*REGISTRY).by_name.keys().copied().collect()
+    lock(&*TABLE).by_name.keys().copied().collect()
 }
 
 /// How many operations called `name` are abandoned.
 #[cfg(feature = "metrics")]
 pub(crate) fn count_of(name: &str) -> usize {
-    let registry = lock(&*REGISTRY);
-    registry.by_name.get(name).copied().unwrap_or(0)
+    let table = lock(&*TABLE);
+    table.by_name.get(name).copied().unwrap_or(0)
 }
 
 /// An operation that was removed. `drain` waits until this is dropped, after its late event.
@@ -150,24 +150,24 @@ pub(crate) struct Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        lock(&*REGISTRY).reporting -= 1;
+        lock(&*TABLE).reporting -= 1;
         REMOVED.notify_all();
     }
 }
 
 /// Removes an operation that has ended. Returns `None` if it was never added.
 pub(crate) fn remove(key: Key) -> Option<Ended> {
-    let mut registry = lock(&*REGISTRY);
-    let left = registry.by_key.remove(&key)?;
-    registry.by_key.shrink();
-    if let Some(count) = registry.by_name.get_mut(left.name) {
+    let mut table = lock(&*TABLE);
+    let left = table.by_key.remove(&key)?;
+    table.by_key.shrink();
+    if let Some(count) = table.by_name.get_mut(left.name) {
         *count -= 1;
         if *count == 0 {
-            registry.by_name.remove(left.name);
-            registry.by_name.shrink();
+            table.by_name.remove(left.name);
+            table.by_name.shrink();
         }
     }
-    registry.reporting += 1;
+    table.reporting += 1;
     COUNT.fetch_sub(1, Ordering::Relaxed);
     Some(Ended { call: left.call })
 }
@@ -177,7 +177,7 @@ pub(crate) fn remove(key: Key) -> Option<Ended> {
 pub(crate) fn too_many(name: &str, most: Option<usize>) -> bool {
     let most = most.unwrap_or_else(|| settings::cap() / 2);
     count() >= most
-        && lock(&*REGISTRY)
+        && lock(&*TABLE)
             .by_name
             .get(name)
             .is_some_and(|&count| count >= most)

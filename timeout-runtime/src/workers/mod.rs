@@ -25,8 +25,8 @@ mod worker;
 
 use std::sync::mpsc;
 
-use crate::call::carried::Carried;
-use crate::call::record::Apart;
+use crate::call::cell::SpawnedCall;
+use crate::call::propagated::PropagatedToWorker;
 use crate::event::WorkerName;
 
 pub use abandoned::{Abandoned, abandoned, drain};
@@ -39,8 +39,8 @@ pub(crate) use worker::remember;
 
 /// What a worker does for somebody.
 pub(crate) enum Job {
-    /// It runs an operation, with what goes along.
-    Call(Apart, Carried),
+    /// It runs an operation, with what goes propagated.
+    Call(SpawnedCall, PropagatedToWorker),
     /// It tells the receiver, by dropping this, that the worker is idle.
     Ready(mpsc::Sender<()>),
     /// It does what a model has it do.
@@ -53,7 +53,7 @@ impl Job {
     /// Does it. `free` may be called once nothing is left that could take time, to let others have the worker.
     fn run(self, worker: WorkerName, free: &mut dyn FnMut()) {
         match self {
-            Self::Call(call, carried) => call.work(carried, worker, free),
+            Self::Call(call, propagated) => call.work(propagated, worker, free),
             Self::Ready(starting) => {
                 free();
                 drop(starting);

@@ -196,7 +196,7 @@ impl Pool {
     }
 
     /// A worker has nothing to do from here on, unless a job is queued and it is still there to be claimed for that.
-    pub(super) fn rest(&self, worker: &Arc<Worker>) {
+    pub(super) fn park_idle(&self, worker: &Arc<Worker>) {
         let is_listed = worker.declare_idle();
         if is_listed {
             return;
@@ -220,7 +220,7 @@ impl Pool {
     pub(super) fn retire(&self, worker: &Arc<Worker>) -> bool {
         let mut state = lock(&self.state);
         if let Some((_, job)) = state.queue.pop_first() {
-            worker.take_on(job);
+            worker.assign(job);
             return true;
         }
         worker.go();

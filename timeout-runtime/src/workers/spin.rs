@@ -1,6 +1,6 @@
 //! [`Spin`]: waiting for a moment before parking, where that has been worth it.
 //!
-//! To wake a parked thread on an idle core takes longer than many an operation, so both sides of a call look for each other for a little longer
+//! To wake a parked thread on an idle core takes longer than many an operation, so both view of a call look for each other for a little longer
 //! than a wake-up takes, which is measured whenever a worker is woken, and then park. Who spins in vain keeps a core from others: a spin that failed is not tried again for 1, 3, 7 .. 63
 //! times, and one that succeeds resets that. Nobody yields while spinning, on busy cores that gives a whole time slice away.
 

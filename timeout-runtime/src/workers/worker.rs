@@ -50,7 +50,7 @@ const STREAK: u32 = 256;
 struct OwnLine<T>(T);
 
 pub(super) struct Worker {
-    desk: OwnLine<Desk>,
+    slot: OwnLine<JobSlot>,
     done: OwnLine<AtomicU32>,
     pub(super) name: WorkerName,
     /// For its own waits.
@@ -61,7 +61,7 @@ pub(super) struct Worker {
 }
 
 /// Where a job changes hands.
-struct Desk {
+struct JobSlot {
     word: AtomicU8,
     /// Whether the worker is in the pool's list of idle ones.
     listed: AtomicBool,
@@ -73,14 +73,14 @@ struct Desk {
 impl Worker {
     /// One that begins with `job`.
     pub(super) fn new(name: WorkerName, job: Job) -> Self {
-        let desk = Desk {
+        let slot = JobSlot {
             word: AtomicU8::new(JOB),
             listed: AtomicBool::new(false),
             given: AtomicU32::new(1),
             job: Mutex::new(Some(job)),
         };
         Self {
-            desk: OwnLine(desk),
+            slot: OwnLine(slot),
             done: OwnLine(AtomicU32::new(0)),
             name,
             spin: Spin::new(),
@@ -89,57 +89,57 @@ impl Worker {
         }
     }
 
-    fn desk(&self) -> &Desk {
-        let OwnLine(desk) = &self.desk;
-        desk
+    fn slot(&self) -> &JobSlot {
+        let OwnLine(slot) = &self.slot;
+        slot
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.desk().word.load(Ordering::Relaxed), IDLE | PARKED)
+        matches!(self.slot().word.load(Ordering::Relaxed), IDLE | PARKED)
     }
 
     /// The job is the worker's; its number. Called by who has claimed it, or by the worker itself when it was about to leave.
-    pub(super) fn take_on(&self, job: Job) -> u32 {
-        let desk = self.desk();
-        *lock(&desk.job) = Some(job);
-        let number = desk.given.load(Ordering::Relaxed).wrapping_add(1);
-        desk.given.store(number, Ordering::Relaxed);
-        desk.word.store(JOB, Ordering::Release);
+    pub(super) fn assign(&self, job: Job) -> u32 {
+        let slot = self.slot();
+        *lock(&slot.job) = Some(job);
+        let number = slot.given.load(Ordering::Relaxed).wrapping_add(1);
+        slot.given.store(number, Ordering::Relaxed);
+        slot.word.store(JOB, Ordering::Release);
         number
     }
 
     /// The job that it was given and has not taken.
     pub(super) fn take_job(&self) -> Option<Job> {
-        lock(&self.desk().job).take()
+        lock(&self.slot().job).take()
     }
 
     /// From here on it can be claimed. Whether it is listed, or whoever has taken it off the list has yet to try the claim.
     pub(super) fn declare_idle(&self) -> bool {
-        let desk = self.desk();
-        desk.word.swap(IDLE, Ordering::SeqCst);
-        desk.listed.load(Ordering::SeqCst)
+        let slot = self.slot();
+        slot.word.swap(IDLE, Ordering::SeqCst);
+        slot.listed.load(Ordering::SeqCst)
     }
 
     /// It is put into the list, under the pool's lock.
     pub(super) fn enlist(&self) {
-        self.desk().listed.store(true, Ordering::SeqCst);
+        self.slot().listed.store(true, Ordering::SeqCst);
     }
 
     /// It was taken off the list, under the pool's lock.
     pub(super) fn delist(&self) {
-        self.desk().listed.swap(false, Ordering::SeqCst);
+        self.slot().listed.swap(false, Ordering::SeqCst);
     }
 
     /// It leaves: from here on it cannot be claimed.
     pub(super) fn go(&self) {
-        self.desk().word.store(GONE, Ordering::SeqCst);
+        self.slot().word.store(GONE, Ordering::SeqCst);
     }
 
     /// The thread's life.
     pub(super) fn run(self: Arc<Self>, pool: &Pool) {
         let mut done = 0_u32;
         while self.wait(pool) {
-            self.desk().word.store(BUSY, Ordering::Relaxed);
+            self.slot().word.store(BUSY, Ordering::Relaxed);
             let job = self.take_job();
             let reuse = settings::reuse();
             if let Some(job) = job {
@@ -147,12 +147,12 @@ impl Worker {
                 unwind::contain(|| {
                     job.run(self.name, &mut || {
                         if !std::mem::replace(&mut free, true) {
-                            pool.rest(&self);
+                            pool.park_idle(&self);
                         }
                     });
                 });
                 if !free {
-                    pool.rest(&self);
+                    pool.park_idle(&self);
                 }
             }
             done = done.wrapping_add(1);
@@ -169,7 +169,7 @@ impl Worker {
             return true;
         }
         let park = |from, to| {
-            let word = &self.desk().word;
+            let word = &self.slot().word;
             word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
         };
@@ -179,7 +179,7 @@ impl Worker {
         let until = Tick::now().plus(settings::keep_alive());
         let mut slept = false;
         while !self.has_job() {
-            if !Clock::Real.has_come_to(until) {
+            if !Clock::Real.has_reached(until) {
                 self.parker.park_until(until);
                 slept = true;
             } else if park(PARKED, GONE) {
@@ -204,7 +204,7 @@ impl Worker {
     }
 
     fn has_job(&self) -> bool {
-        self.desk().word.load(Ordering::Acquire) == JOB
+        self.slot().word.load(Ordering::Acquire) == JOB
     }
 }
 
@@ -227,7 +227,7 @@ impl Claimed {
 
     pub(super) fn claim(worker: Arc<Worker>) -> Option<Self> {
         let take = |from| {
-            let word = &worker.desk().word;
+            let word = &worker.slot().word;
             word.compare_exchange(from, CLAIMED, Ordering::SeqCst, Ordering::SeqCst)
         };
         let was_parked = match take(IDLE) {
@@ -246,7 +246,7 @@ impl Claimed {
                 .unparked
                 .store(Tick::now().nanos(), Ordering::Relaxed);
         }
-        let number = worker.take_on(job);
+        let number = worker.assign(job);
         if was_parked {
             worker.parker.unpark();
         }
@@ -292,6 +292,6 @@ mod tests {
     /// As a constant in the library, this assertion could break builds with randomized layouts.
     #[test]
     fn the_place_where_a_job_changes_hands_fits_in_a_cache_line() {
-        assert!(size_of::<Desk>() <= 64);
+        assert!(size_of::<JobSlot>() <= 64);
     }
 }

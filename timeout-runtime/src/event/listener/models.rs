@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::event::{CallId, EventKind};
-use crate::sync::world;
+use crate::sync::model_env;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, SystemTime};
 
@@ -18,7 +18,7 @@ type Count = Arc<std::sync::atomic::AtomicUsize>;
 
 /// Tells an event called `name`, as a call does.
 fn emit(name: &'static str) {
-    if is_heard(None) {
+    if has_listeners(None) {
         tell(
             None,
             &Event {
@@ -64,7 +64,7 @@ impl Drop for Reenters {
 
 #[test]
 fn one_that_was_there_before_an_event_hears_it_once_whoever_comes_and_goes() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let (heard, _handle) = count("event");
         let others = spawn(|| {
             let (heard, handle) = count("event");
@@ -79,7 +79,7 @@ fn one_that_was_there_before_an_event_hears_it_once_whoever_comes_and_goes() {
 
 #[test]
 fn two_that_come_at_once_both_hear_what_follows() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let other = spawn(|| count("event"));
         let (one, _handle) = count("event");
         let (two, handle) = other.join().unwrap();
@@ -93,18 +93,18 @@ fn two_that_come_at_once_both_hear_what_follows() {
 
 #[test]
 fn two_that_go_at_once_leave_nobody_who_would_hear() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let ((_, one), (_, two)) = (count("event"), count("event"));
         let other = spawn(|| drop(one));
         drop(two);
         other.join().unwrap();
-        assert!(!is_heard(None));
+        assert!(!has_listeners(None));
     });
 }
 
 #[test]
 fn after_its_removal_a_listener_hears_no_new_event() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let (heard, handle) = count("new");
         let other = spawn(|| emit("old"));
         drop(handle);
@@ -116,7 +116,7 @@ fn after_its_removal_a_listener_hears_no_new_event() {
 
 #[test]
 fn a_listener_is_called_and_dropped_under_no_lock_and_dropped_once() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let dropped = Count::default();
         let handle = {
             let held = Reenters(Arc::clone(&dropped));

@@ -35,9 +35,9 @@ impl Work {
     /// Whether its time is up. All of it has been told then, also what the timer has not come to yet.
     pub(super) fn tell_if_over(&self) -> bool {
         let (clock, at) = self.deadline.parts();
-        let is_over = clock.has_come_to(at);
+        let is_over = clock.has_reached(at);
         if is_over {
-            self.token.0.fire(Cause::DeadlineExceeded, None);
+            self.token.0.cancel(Cause::DeadlineExceeded, None);
         }
         is_over
     }

@@ -128,7 +128,7 @@ fn loom_an_owner_set_beside_a_cancel_is_woken_or_sees_it() {
         let token = CancelToken::new();
         let heard = Arc::new(Heard::default());
         let seen = cancel_beside(&token, || {
-            token.0.set_owner(&Arc::clone(&heard).into());
+            token.0.set_caller_waker(&Arc::clone(&heard).into());
             token.is_cancelled()
         });
         assert!(seen || heard.0.load(SeqCst) == 1);
@@ -141,7 +141,7 @@ fn loom_two_causes_at_once_give_one_for_good() {
         let token = CancelToken::new();
         let child = token.child();
         let cause = cancel_beside(&token, || {
-            token.0.spread(Cause::TimedOut, None);
+            token.0.propagate(Cause::TimedOut, None);
             token.cause()
         });
         assert!(cause.is_some());

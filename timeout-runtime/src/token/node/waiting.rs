@@ -10,24 +10,24 @@ use super::Head;
 
 impl Head {
     /// Has the signal, and the operation's end, wake `waker`. To be called before each look.
-    pub(crate) fn set_owner(&self, waker: &Waker) {
-        parking::store(&self.links, |links| Some(&mut links.owner), waker);
+    pub(crate) fn set_caller_waker(&self, waker: &Waker) {
+        parking::replace_waker(&self.links, |links| Some(&mut links.caller_waker), waker);
     }
 
     /// The caller has gone, and is not to be woken any more.
-    pub(crate) fn forget_owner(&self) {
-        let owner = lock(&self.links).owner.take();
-        unwind::dispose(owner);
+    pub(crate) fn forget_caller_waker(&self) {
+        let caller_waker = lock(&self.links).caller_waker.take();
+        unwind::drop_catching(caller_waker);
     }
 
     /// The waker of the caller, who is about to be woken.
-    pub(crate) fn take_owner(&self) -> Option<Waker> {
-        lock(&self.links).owner.take()
+    pub(crate) fn take_caller_waker(&self) -> Option<Waker> {
+        lock(&self.links).caller_waker.take()
     }
 
     /// Wakes the caller of the call that this token belongs to.
-    pub(crate) fn wake_owner(&self) {
-        if let Some(waker) = self.take_owner() {
+    pub(crate) fn wake_caller(&self) {
+        if let Some(waker) = self.take_caller_waker() {
             unwind::contain(|| waker.wake());
         }
     }
@@ -35,7 +35,7 @@ impl Head {
     /// Adds one who waits for the signal; `None` if it has come.
     pub(crate) fn add_waiter(&self, waker: Waker) -> Option<u64> {
         let mut links = lock(&self.links);
-        if self.cause().is_some() {
+        if self.known_cause().is_some() {
             drop(links);
             return None;
         }
@@ -45,7 +45,7 @@ impl Head {
     /// Has the signal wake `waker` instead of the one added before; `false` if it has come.
     pub(crate) fn set_waiter(&self, key: u64, waker: &Waker) -> bool {
         // The signal takes the place away, under the same lock.
-        parking::store(
+        parking::replace_waker(
             &self.links,
             |links| links.more.as_mut()?.waiters.get_mut(key),
             waker,
@@ -53,13 +53,13 @@ impl Head {
     }
 
     pub(crate) fn remove_waiter(&self, key: u64) {
-        unwind::dispose(self.unlink(|more| more.waiters.remove(key)));
+        unwind::drop_catching(self.unlink(|more| more.waiters.remove(key)));
     }
 
     /// Adds a callback, or gives it back if the signal has come.
     pub(crate) fn add_callback(&self, callback: Callback) -> Result<u64, Callback> {
         let mut links = lock(&self.links);
-        if self.cause().is_some() {
+        if self.known_cause().is_some() {
             return Err(callback);
         }
         Ok(links.more().callbacks.insert(callback))

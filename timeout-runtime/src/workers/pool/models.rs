@@ -1,8 +1,8 @@
 //! What races in the pool, in every order with a few preemptions, and in random orders. Time stands still but where it says so.
 
 use super::*;
+use crate::sync::model_env;
 use crate::sync::thread::Thread;
-use crate::sync::world;
 use crate::workers::remember;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -98,7 +98,7 @@ fn call(job: Job, cap: usize) {
 
 #[test]
 fn a_job_is_queued_or_handed_over_while_a_worker_becomes_free() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         submit(tally.job(), 1);
         submit(tally.job(), 1);
@@ -108,7 +108,7 @@ fn a_job_is_queued_or_handed_over_while_a_worker_becomes_free() {
 
 #[test]
 fn a_worker_that_is_free_before_its_job_has_ended_takes_another() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         call(tally.early(), 1);
         call(tally.early(), 1);
@@ -119,7 +119,7 @@ fn a_worker_that_is_free_before_its_job_has_ended_takes_another() {
 
 #[test]
 fn two_callers_at_one_worker_both_have_their_jobs_done_once() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         // From here on this thread claims the worker past the list.
         call(tally.early(), 1);
@@ -138,11 +138,11 @@ fn two_callers_at_one_worker_both_have_their_jobs_done_once() {
 /// whose time had come while it was claimed went round and round until it had its job.
 #[test]
 fn a_worker_that_leaves_is_handed_no_job_and_none_is_left_in_the_queue() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         call(tally.job(), 1);
         tally.wait_for(1);
-        let time = spawn(|| world::advance(LONG));
+        let time = spawn(|| model_env::advance(LONG));
         call(tally.job(), 1);
         time.join().unwrap();
         tally.wait_for(2);
@@ -152,12 +152,12 @@ fn a_worker_that_leaves_is_handed_no_job_and_none_is_left_in_the_queue() {
 
 #[test]
 fn workers_that_leave_are_forgotten_and_make_room_for_others() {
-    world::check(PREEMPTIONS - 1, || {
+    model_env::check(PREEMPTIONS - 1, || {
         let tally = Tally::new();
         submit(tally.job(), 2);
         submit(tally.job(), 2);
         tally.wait_for(2);
-        world::advance(LONG);
+        model_env::advance(LONG);
         submit(tally.job(), 2);
         tally.wait_for(3);
         let state = lock(&POOL.state);
@@ -170,7 +170,7 @@ fn workers_that_leave_are_forgotten_and_make_room_for_others() {
 /// A worker left between two looks at the pool, and the call was queued behind one that never ended.
 #[test]
 fn no_job_waits_for_a_busy_worker_where_there_is_room_for_another() {
-    world::check(PREEMPTIONS - 1, || {
+    model_env::check(PREEMPTIONS - 1, || {
         let tally = Tally::new();
         let stuck = || loop {
             thread::park();
@@ -178,7 +178,7 @@ fn no_job_waits_for_a_busy_worker_where_there_is_room_for_another() {
         submit(Job::Modelled(Box::new(move |_| stuck())), 2);
         submit(tally.job(), 2);
         tally.wait_for(1);
-        let time = spawn(|| world::advance(LONG));
+        let time = spawn(|| model_env::advance(LONG));
         submit(tally.job(), 2);
         time.join().unwrap();
         tally.wait_for(2);
@@ -187,7 +187,7 @@ fn no_job_waits_for_a_busy_worker_where_there_is_room_for_another() {
 
 #[test]
 fn a_withdrawn_job_never_runs_and_others_do() {
-    world::check(PREEMPTIONS, || {
+    model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         let withdrawn = Tally::new();
         submit(tally.job(), 1);
@@ -208,8 +208,8 @@ fn a_withdrawn_job_never_runs_and_others_do() {
 
 #[test]
 fn a_refused_start_gives_its_job_back_and_leaves_no_other_waiting() {
-    world::check(PREEMPTIONS, || {
-        world::refuse_threads(1);
+    model_env::check(PREEMPTIONS, || {
+        model_env::refuse_threads(1);
         let tally = Tally::new();
         let submit = |tally: &Arc<Tally>| usize::from(POOL.submit(tally.job(), 1).is_ok());
         let other = spawn({
@@ -231,8 +231,8 @@ fn every_job_is_run_or_withdrawn_once() {
     const CALLERS: usize = 4;
     const CALLS: usize = 5;
 
-    world::check(PREEMPTIONS, || {
-        world::refuse_threads(thread_rng().gen_range(0..2));
+    model_env::check(PREEMPTIONS, || {
+        model_env::refuse_threads(thread_rng().gen_range(0..2));
         let tally = Tally::new();
         let callers: Vec<_> = (0..CALLERS)
             .map(|_| {
@@ -252,7 +252,7 @@ fn every_job_is_run_or_withdrawn_once() {
                         }
                         assert!(POOL.stats(0).live <= 3);
                         if thread_rng().gen_range(0..4) == 0 {
-                            world::advance(LONG);
+                            model_env::advance(LONG);
                         }
                     }
                 })

@@ -1,4 +1,4 @@
-//! The record of a call whose operation runs apart from its caller: one allocation for the token, both sides, the operation and what
+//! The record of a call whose operation runs apart from its caller: one allocation for the token, both view, the operation and what
 //! it gives.
 //!
 //! Only the tail of a record knows what the operation is; what is done to a record is compiled once, and not for each function.
@@ -10,31 +10,31 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::event::WorkerName;
 use crate::frame::{self, Frame};
-use crate::propagator::Taken;
+use crate::propagator::Captures;
 use crate::returns::Ending;
 use crate::token::CancelToken;
 use crate::token::node::{Head, Node, NodeRef};
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
-use super::carried::Carried;
-use super::open::Opening;
-use super::report::{Found, Late, Report};
-use super::sides::{Caller, Sides, State};
+use super::propagated::PropagatedToWorker;
+use super::report::{Found, LateReport, Report};
+use super::start::CallStart;
 use super::verdict::Phase;
+use super::view::{CallView, Caller, State};
 
 /// What a call's token node carries.
-pub(crate) struct Record<O: ?Sized = dyn Operation> {
+pub(crate) struct CallCell<O: ?Sized = dyn Operation> {
     state: State,
     op: O,
 }
 
 /// An operation, and then what it has given, whatever the types of both. Users' values are dropped, and users' functions called, under no
 /// lock.
-pub(crate) trait Operation: Late + Send + Sync {
+pub(crate) trait Operation: LateReport + Send + Sync {
     /// Runs the operation, notes when it has ended and what its value means, and keeps that. A panic passes; if it came from the second
     /// of these, the value is kept all the same.
-    fn run(&self, call: &Apart, found: &mut Found<'_>);
+    fn run(&self, call: &SpawnedCall, found: &mut Found<'_>);
 
     /// As `run`, with a value that was made before; it is taken out of `value`, an `Option` of it.
     fn keep(&self, value: &mut dyn Any, found: &mut Found<'_>);
@@ -49,7 +49,7 @@ pub(crate) trait Operation: Late + Send + Sync {
     fn clear(&self);
 
     /// The operation as the place of its late report.
-    fn late(&self) -> &dyn Late;
+    fn late(&self) -> &dyn LateReport;
 }
 
 /// An operation of one type. There is one for each function, so it is kept small.
@@ -81,9 +81,9 @@ impl<F, R, K> Typed<F, R, K> {
     }
 }
 
-impl<F, R, K> Late for Typed<F, R, K> {
+impl<F, R, K> LateReport for Typed<F, R, K> {
     fn put(&self, report: Report) {
-        unwind::dispose(self.swap(Stage::Stopped(report)));
+        unwind::drop_catching(self.swap(Stage::Stopped(report)));
     }
 
     fn take(&self) -> Option<Report> {
@@ -98,15 +98,15 @@ impl<F, R, K> Late for Typed<F, R, K> {
 }
 
 /// How an operation is run by who has its record.
-pub(crate) trait Run<R> {
-    fn run(self, call: &Apart) -> R;
+pub(crate) trait RunOperation<R> {
+    fn run(self, call: &SpawnedCall) -> R;
 }
 
 /// By a call.
 pub(crate) struct ByCall<F, A>(pub(crate) F, pub(crate) PhantomData<fn(A)>);
 
-impl<R, A: TokenParam, F: FnOnce(A) -> R> Run<R> for ByCall<F, A> {
-    fn run(self, call: &Apart) -> R {
+impl<R, A: TokenParam, F: FnOnce(A) -> R> RunOperation<R> for ByCall<F, A> {
+    fn run(self, call: &SpawnedCall) -> R {
         (self.0)(A::of(|| call.cancel_token()))
     }
 }
@@ -116,8 +116,8 @@ impl<R, A: TokenParam, F: FnOnce(A) -> R> Run<R> for ByCall<F, A> {
 pub(crate) enum Elsewhere {}
 
 #[cfg(feature = "tokio")]
-impl<R> Run<R> for Elsewhere {
-    fn run(self, _: &Apart) -> R {
+impl<R> RunOperation<R> for Elsewhere {
+    fn run(self, _: &SpawnedCall) -> R {
         match self {}
     }
 }
@@ -138,11 +138,11 @@ impl<F, R, K> Drop for Held<'_, F, R, K> {
 
 impl<F, R, K> Operation for Typed<F, R, K>
 where
-    F: Run<R> + Send,
+    F: RunOperation<R> + Send,
     R: Send + 'static,
     K: Fn(&R) -> Ending<'_> + Send + Sync,
 {
-    fn run(&self, call: &Apart, found: &mut Found<'_>) {
+    fn run(&self, call: &SpawnedCall, found: &mut Found<'_>) {
         if let Stage::Ready(op) = self.swap(Stage::Empty) {
             let mut value = Some(op.run(call));
             self.keep(&mut value, found);
@@ -170,7 +170,7 @@ where
             (value, Some(panic)) => {
                 *stage = Stage::Answered(Err(panic), report);
                 drop(stage);
-                return unwind::dispose(value);
+                return unwind::drop_catching(value);
             }
             (other, None) => other,
         };
@@ -181,7 +181,7 @@ where
             Stage::Answered(Ok(value), report) => {
                 match place.downcast_mut::<Option<R>>() {
                     Some(place) => *place = Some(value),
-                    None => unwind::dispose(value),
+                    None => unwind::drop_catching(value),
                 }
                 Some((None, report))
             }
@@ -194,31 +194,31 @@ where
     }
 
     fn clear(&self) {
-        unwind::dispose(self.swap(Stage::Empty));
+        unwind::drop_catching(self.swap(Stage::Empty));
     }
 
-    fn late(&self) -> &dyn Late {
+    fn late(&self) -> &dyn LateReport {
         self
     }
 }
 
 /// A call with a record.
 #[derive(Clone)]
-pub(crate) struct Apart(Arc<Node<Record>>);
+pub(crate) struct SpawnedCall(Arc<Node<CallCell>>);
 
-impl Apart {
+impl SpawnedCall {
     /// A call whose operation is queued.
-    pub(crate) fn open<O: Operation + 'static>(opening: Opening, caller: Caller, op: O) -> Self {
-        let (head, parents) = opening.head(caller);
+    pub(crate) fn new<O: Operation + 'static>(started: CallStart, caller: Caller, op: O) -> Self {
+        let (head, parents) = started.head(caller);
         let state = State::queued(caller);
-        let cargo = Record { state, op };
+        let cargo = CallCell { state, op };
         Self(Arc::new(Node { head, cargo })).link(&parents)
     }
 
     fn link(self, parents: &[NodeRef]) -> Self {
         let CancelToken(node) = self.cancel_token();
         node.link(parents);
-        node.attend();
+        node.ensure_timer();
         self
     }
 
@@ -234,9 +234,9 @@ impl Apart {
         CancelToken(NodeRef::Call(self.0.clone()))
     }
 
-    pub(crate) fn sides(&self) -> Sides<'_> {
-        let Record { state, op } = &self.0.cargo;
-        Sides {
+    pub(crate) fn view(&self) -> CallView<'_> {
+        let CallCell { state, op } = &self.0.cargo;
+        CallView {
             terms: self.0.terms(),
             state,
             late: op.late(),
@@ -252,9 +252,14 @@ impl Apart {
     /// Runs the operation on the worker, as its caller's thread would, unless it was withdrawn. `free` is called once nothing is left that could
     /// take time, with the record let go of: before the caller is woken, so that his next call finds the worker free, unless waking him runs
     /// somebody else's code.
-    pub(crate) fn work(self, carried: Carried, worker: WorkerName, free: &mut dyn FnMut()) {
-        let sides = self.sides();
-        if !sides.start_on(Some(worker)) {
+    pub(crate) fn work(
+        self,
+        propagated: PropagatedToWorker,
+        worker: WorkerName,
+        free: &mut dyn FnMut(),
+    ) {
+        let view = self.view();
+        if !view.start_on(Some(worker)) {
             self.op().clear();
             return;
         }
@@ -263,18 +268,18 @@ impl Apart {
             let _inside = frame::enter(&mut frame);
             self.op().run(&self, found);
         };
-        let found = Found::nothing(sides.terms);
-        let caller = sides.state.caller;
-        carried.within(found, &run, |panic, found, taken| {
+        let found = Found::nothing(view.terms);
+        let caller = view.state.caller;
+        propagated.within(found, &run, |panic, found, taken| {
             self.conclude(panic, found, taken);
             if caller == Caller::Polled {
-                self.0.wake_owner();
+                self.0.wake_caller();
             }
         });
         // A parked thread wakes without running anybody's code.
-        let owner = self.0.take_owner();
+        let owner = self.0.take_caller_waker();
         // Perhaps the last who holds the listener of a policy, callbacks, or a reason.
-        unwind::dispose(self);
+        unwind::drop_catching(self);
         free();
         if let Some(owner) = owner {
             owner.wake();
@@ -283,19 +288,19 @@ impl Apart {
 
     /// The operation has ended. Its answer goes to the caller if it counts and the caller is there, who then finds nothing of what was `taken` along still in use; else
     /// its value is dropped here and reported. Who called this wakes the caller then.
-    pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>, taken: &mut Taken) {
-        let (sides, op) = (self.sides(), self.op());
+    pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>, taken: &mut Captures) {
+        let (view, op) = (self.view(), self.op());
         let report = found.report(panic.as_ref());
-        if !sides.stands(&report) {
+        if !view.stands(&report) {
             self.stop(panic, report, taken);
             return;
         }
         op.answer(panic, report);
         // If the caller leaves right after this look, the late report is made outside.
-        if !sides.is_left() {
+        if !view.is_left() {
             taken.let_go();
         }
-        if sides.answer() {
+        if view.answer() {
             return;
         }
         if let Some((panic, report)) = op.take_answer(&mut ()) {
@@ -304,14 +309,14 @@ impl Apart {
     }
 
     /// The operation has ended without an answer that counts.
-    fn stop(&self, panic: Option<Payload>, report: Report, taken: &mut Taken) {
+    fn stop(&self, panic: Option<Payload>, report: Report, taken: &mut Captures) {
         let mut report = Some(report);
         let mut panic = Some(panic);
         let panic_here = taken.inside(&mut || {
             self.op().clear();
-            unwind::dispose(panic.take());
+            unwind::drop_catching(panic.take());
             if let Some(report) = report.take() {
-                self.sides().stop(report);
+                self.view().stop(report);
             }
         });
         debug_assert!(panic_here.is_none(), "nothing of ours panics");
@@ -320,23 +325,23 @@ impl Apart {
     /// The operation was destroyed before it had ended. A caller who waits gets `Cancelled`; one who has gone is told late.
     #[cfg(feature = "tokio")]
     pub(crate) fn destroyed(&self) {
-        self.sides().destroyed();
-        self.0.wake_owner();
+        self.view().destroyed();
+        self.0.wake_caller();
     }
 
     /// The caller gives up. After `Phase::Queued` the operation never runs; it still has to be dropped.
     pub(crate) fn leave(&self) -> Phase {
-        let phase = self.sides().leave();
-        self.0.forget_owner();
+        let phase = self.view().leave();
+        self.0.forget_caller_waker();
         phase
     }
 
     /// The caller withdraws a queued operation, which still has to be dropped; `false` if it has been
     /// started.
     pub(crate) fn withdraw(&self) -> bool {
-        let is_withdrawn = self.sides().withdraw();
+        let is_withdrawn = self.view().withdraw();
         if is_withdrawn {
-            self.0.forget_owner();
+            self.0.forget_caller_waker();
         }
         is_withdrawn
     }

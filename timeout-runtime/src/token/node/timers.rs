@@ -10,14 +10,14 @@ use crate::timer::{self, Alarm};
 use super::{CLOCKED, Head, NodeRef, WATCHED};
 
 /// Whether the timer's thread could ever not be had for a token.
-static ANY_UNATTENDED: AtomicBool = AtomicBool::new(false);
+static ANY_WITHOUT_TIMER: AtomicBool = AtomicBool::new(false);
 
 impl Head {
     /// Has those above fire whose time has come, where nobody else sees to that.
-    pub(super) fn look_up(&self) {
-        if ANY_UNATTENDED.load(Ordering::Relaxed) {
+    pub(super) fn expire_parents(&self) {
+        if ANY_WITHOUT_TIMER.load(Ordering::Relaxed) {
             for parent in self.parents() {
-                parent.attend_all();
+                parent.ensure_timers();
             }
         }
     }
@@ -25,8 +25,8 @@ impl Head {
 
 impl NodeRef {
     /// Makes sure that the token fires at its deadline without anybody looking at it; `false` if the timer's thread cannot be had for that.
-    pub(crate) fn attend(&self) -> bool {
-        let own = self.terms.signal();
+    pub(crate) fn ensure_timer(&self) -> bool {
+        let own = self.terms.cancels_at();
         if self.state.load(Ordering::Acquire) != CLOCKED || own.is_never() {
             return true;
         }
@@ -40,7 +40,7 @@ impl NodeRef {
         }
         let alarm = Alarm::Fire(self.downgrade());
         let Some(key) = timer::arm(own, alarm) else {
-            ANY_UNATTENDED.store(true, Ordering::Relaxed);
+            ANY_WITHOUT_TIMER.store(true, Ordering::Relaxed);
             return false;
         };
         links.more().alarm = Some(key);
@@ -49,13 +49,13 @@ impl NodeRef {
     }
 
     /// Whether a reader of a token below has to look up, because nobody attends to this one or to one above.
-    pub(super) fn is_unattended(&self) -> bool {
-        ANY_UNATTENDED.load(Ordering::Relaxed) && self.state.load(Ordering::Acquire) == CLOCKED
+    pub(super) fn is_without_timer(&self) -> bool {
+        ANY_WITHOUT_TIMER.load(Ordering::Relaxed) && self.state.load(Ordering::Acquire) == CLOCKED
     }
 
     /// As `attend`, for this token and all above it. Those that nobody attends to and whose time has come fire here.
-    pub(crate) fn attend_all(&self) -> bool {
-        if !ANY_UNATTENDED.load(Ordering::Relaxed) {
+    pub(crate) fn ensure_timers(&self) -> bool {
+        if !ANY_WITHOUT_TIMER.load(Ordering::Relaxed) {
             return true;
         }
         let mut todo = vec![self.clone()];
@@ -63,7 +63,7 @@ impl NodeRef {
         let mut attended = true;
         while let Some(node) = todo.pop() {
             if seen.insert(node.address()) {
-                attended &= node.attend() || node.fired_by_itself().is_some();
+                attended &= node.ensure_timer() || node.cause_by_itself().is_some();
                 todo.extend(node.parents());
             }
         }

@@ -9,7 +9,7 @@ use crate::sync::{Ordering, lock};
 use crate::terms::Terms;
 use crate::{background, parking, timer, unwind};
 
-use super::super::links::{Callback, Fallout};
+use super::super::links::{Callback, ToNotify};
 use super::{Head, NodeWeak, PLAIN, code};
 
 /// Runs each callback on a background thread. Paused time stands still meanwhile: a callback makes an
@@ -37,7 +37,7 @@ fn wake_all(wakers: Vec<Waker>) {
 }
 
 /// What makes a token fire.
-pub(super) enum Signal {
+pub(super) enum Trigger {
     /// Its deadline has come.
     Deadline,
     /// Somebody says so, with a reason perhaps.
@@ -48,7 +48,7 @@ pub(super) enum Signal {
 
 impl Head {
     /// The cause as this node reads it when it comes from above.
-    pub(super) fn hears(&self, cause: Cause) -> Cause {
+    pub(super) fn cause_from_parent(&self, cause: Cause) -> Cause {
         match self.terms {
             // The call's own node has done so.
             Terms::Ahead(_) => cause,
@@ -59,19 +59,19 @@ impl Head {
 
     /// The deadline has come, unless it has been forgotten meanwhile. Callbacks run on background threads.
     pub(crate) fn expire(&self) {
-        run_callbacks(self.send(Signal::Deadline));
+        run_callbacks(self.send(Trigger::Deadline));
     }
 
     /// Fires with `cause` unless the token has fired before. Callbacks run on background threads.
-    pub(crate) fn fire(&self, cause: Cause, reason: Option<&Reason>) {
-        run_callbacks(self.spread(cause, reason));
+    pub(crate) fn cancel(&self, cause: Cause, reason: Option<&Reason>) {
+        run_callbacks(self.propagate(cause, reason));
     }
 
     /// As `fire`, for a caller that must not be held up: wakers of other code run on a background thread too.
-    pub(crate) fn fire_without_waiting(&self, cause: Cause) {
-        let Fallout {
+    pub(crate) fn cancel_without_waiting(&self, cause: Cause) {
+        let ToNotify {
             wakers, callbacks, ..
-        } = self.mark_all(Signal::From(cause, None));
+        } = self.mark_all(Trigger::From(cause, None));
         let (ours, foreign): (Vec<_>, Vec<_>) = wakers.into_iter().partition(parking::unparks);
         ours.into_iter().for_each(Waker::wake);
         for waker in foreign {
@@ -81,71 +81,77 @@ impl Head {
     }
 
     /// Fires with `cause` unless the token has fired before, and wakes all who wait. What is left to do is to run the callbacks.
-    pub(crate) fn spread(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
-        self.send(Signal::From(cause, reason.cloned()))
+    pub(crate) fn propagate(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
+        self.send(Trigger::From(cause, reason.cloned()))
     }
 
     /// Sends a signal down to every token below, and wakes all who wait. The callbacks are left to
     /// be run.
-    pub(super) fn send(&self, signal: Signal) -> Vec<Callback> {
-        let Fallout {
+    pub(super) fn send(&self, trigger: Trigger) -> Vec<Callback> {
+        let ToNotify {
             wakers, callbacks, ..
-        } = self.mark_all(signal);
+        } = self.mark_all(trigger);
         wake_all(wakers);
         callbacks
     }
 
     /// Sends a signal down to every token below. When it returns they all read fired, also if somebody else is at it.
     /// What is left are the wakers and the callbacks.
-    fn mark_all(&self, signal: Signal) -> Fallout {
-        let mut fallout = Fallout::default();
+    fn mark_all(&self, trigger: Trigger) -> ToNotify {
+        let mut to_notify = ToNotify::default();
         // Where lines of tokens meet, or another one sends a signal too, a token is met that has fired already.
         let mut met = HashSet::new();
-        self.mark(signal, &mut fallout);
-        while let Some((child, cause, reason)) = fallout.children.pop() {
-            if child.cause().is_none() || met.insert(child.address()) {
-                child.mark(Signal::From(child.hears(cause), reason), &mut fallout);
+        self.mark(trigger, &mut to_notify);
+        while let Some((child, cause, reason)) = to_notify.children.pop() {
+            if child.known_cause().is_none() || met.insert(child.address()) {
+                child.mark(
+                    Trigger::From(child.cause_from_parent(cause), reason),
+                    &mut to_notify,
+                );
             }
         }
-        if self.cause().is_some() {
+        if self.known_cause().is_some() {
             self.reached.store(1, Ordering::Release);
         }
-        fallout.alarms.drain(..).for_each(timer::disarm);
-        fallout
+        to_notify.alarms.drain(..).for_each(timer::disarm);
+        to_notify
     }
 
     /// Fires this one token, if it has not fired, and finds those that its signal has to reach.
-    fn mark(&self, signal: Signal, fallout: &mut Fallout) {
+    fn mark(&self, trigger: Trigger, to_notify: &mut ToNotify) {
         if self.reached.load(Ordering::Acquire) != 0 {
             return;
         }
         let mut links = lock(&self.links);
-        if self.cause().is_none() {
+        if self.known_cause().is_none() {
             // Who says that the deadline has come has looked. Only that it may have been forgotten since.
             let is_live = self.state.load(Ordering::Acquire) != PLAIN;
-            let is_due = is_live && (matches!(signal, Signal::Deadline) || self.terms.is_due());
-            let (cause, reason) = match signal {
-                Signal::Earlier(cause, reason) => (cause, reason),
+            let is_due = is_live && (matches!(trigger, Trigger::Deadline) || self.terms.is_due());
+            let (cause, reason) = match trigger {
+                Trigger::Earlier(cause, reason) => (cause, reason),
                 // Whoever comes after the deadline comes too late to be the cause.
-                _ if is_due => (self.terms.signal_cause(), None),
-                Signal::From(cause, reason) => (cause, reason),
-                Signal::Deadline => return,
+                _ if is_due => (self.terms.deadline_cause(), None),
+                Trigger::From(cause, reason) => (cause, reason),
+                Trigger::Deadline => return,
             };
             if reason.is_some() {
                 links.more().reason = reason;
             }
             // With `cancel = false` the deadline does not cancel the token, but it came first.
             let terms = &self.terms;
-            if terms.is_call() && !terms.fires() && terms.has_reached(terms.deadline()) {
+            if terms.is_call()
+                && !terms.cancels_at_deadline()
+                && terms.has_reached(terms.deadline())
+            {
                 links.more().after_deadline = true;
             }
             self.state.store(code(cause), Ordering::Release);
-            links.release(fallout);
+            links.release(to_notify);
         }
-        if let (Some(cause), Some(more)) = (self.cause(), &links.more) {
-            fallout.children.reserve(more.children.len());
+        if let (Some(cause), Some(more)) = (self.known_cause(), &links.more) {
+            to_notify.children.reserve(more.children.len());
             let children = more.children.values().filter_map(NodeWeak::upgrade);
-            fallout
+            to_notify
                 .children
                 .extend(children.map(|child| (child, cause, more.reason.clone())));
         }

@@ -48,7 +48,7 @@ impl Condvar {
     }
 }
 
-struct World {
+struct ModelEnv {
     /// In nanoseconds from `START`.
     now: AtomicU64,
     threads: Mutex<Vec<thread::Thread>>,
@@ -60,7 +60,7 @@ struct World {
 }
 
 lazy_static! {
-    static ref WORLD: World = World {
+    static ref ENV: ModelEnv = ModelEnv {
         now: AtomicU64::new(0),
         threads: Mutex::new(Vec::new()),
         started: StdMutex::default(),
@@ -72,7 +72,7 @@ lazy_static! {
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 pub(crate) fn now() -> Instant {
-    let now = WORLD.now.load(SeqCst);
+    let now = ENV.now.load(SeqCst);
     thread::current().has_seen(now);
     *START + Duration::from_nanos(now)
 }
@@ -80,8 +80,8 @@ pub(crate) fn now() -> Instant {
 /// Time goes on.
 pub(crate) fn advance(by: Duration) {
     let by = nanos(by);
-    let now = WORLD.now.fetch_add(by, SeqCst) + by;
-    let threads = lock(&WORLD.threads).clone();
+    let now = ENV.now.fetch_add(by, SeqCst) + by;
+    let threads = lock(&ENV.threads).clone();
     for thread in threads {
         if thread.wakes_by(now) {
             thread.unpark();
@@ -91,7 +91,7 @@ pub(crate) fn advance(by: Duration) {
 
 /// No thread can be started, so many times.
 pub(crate) fn refuse_threads(times: usize) {
-    WORLD.refusals.store(times, SeqCst);
+    ENV.refusals.store(times, SeqCst);
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -125,11 +125,11 @@ pub(crate) fn check(_preemptions: usize, scenario: impl Fn() + Send + Sync + 'st
 }
 
 fn end() {
-    WORLD.is_over.store(true, SeqCst);
+    ENV.is_over.store(true, SeqCst);
     loop {
-        let threads = std::mem::take(&mut *lock(&WORLD.threads));
+        let threads = std::mem::take(&mut *lock(&ENV.threads));
         threads.iter().for_each(thread::Thread::unpark);
-        let started = std::mem::take(&mut *lock(&WORLD.started));
+        let started = std::mem::take(&mut *lock(&ENV.started));
         if threads.is_empty() && started.is_empty() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The two sides of a call, the same for every way to run: the caller looks, leaves and announces, the operation answers or stops.
+//! The two view of a call, the same for every way to run: the caller looks, leaves and announces, the operation answers or stops.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::tick::Tick;
 use crate::token::node::Head;
 use crate::workers::abandoned;
 
-use super::report::{Fault, Late, Report};
+use super::report::{Fault, LateReport, Report};
 use super::verdict::{Phase, Verdict};
 
 /// Where the caller is while the operation runs.
@@ -27,7 +27,7 @@ pub(crate) enum Caller {
     Running,
 }
 
-/// What both sides of a call change.
+/// What both view of a call change.
 pub(crate) struct State {
     verdict: Verdict,
     /// The number in the worker's name; zero where no worker has taken the operation.
@@ -60,18 +60,18 @@ impl State {
         }
     }
 
-    /// By what the two sides know an operation that was left.
+    /// By what the two view know an operation that was left.
     fn key(&self) -> abandoned::Key {
         std::ptr::from_ref(self).addr()
     }
 }
 
-/// A call, as both its sides see it.
+/// A call, as both its view see it.
 #[derive(Clone, Copy)]
-pub(crate) struct Sides<'a> {
+pub(crate) struct CallView<'a> {
     pub(crate) terms: &'a Terms,
     pub(crate) state: &'a State,
-    pub(crate) late: &'a dyn Late,
+    pub(crate) late: &'a dyn LateReport,
     /// Its token, unless nobody has asked for one.
     pub(crate) token: Option<&'a Head>,
 }
@@ -98,18 +98,18 @@ pub(crate) struct Wait {
 
 impl Wait {
     /// Whether the signal has been seen or given.
-    pub(crate) fn is_signalled(&self) -> bool {
+    pub(crate) fn is_ending(&self) -> bool {
         self.over.is_some()
     }
 
     /// The deadline has come, and there is no grace; whether that is news.
-    pub(crate) fn signal(&mut self) -> bool {
+    pub(crate) fn end_now(&mut self) -> bool {
         self.over.replace(Tick::PAST).is_none()
     }
 }
 
 /// The caller's side.
-impl Sides<'_> {
+impl CallView<'_> {
     /// Where the call stands. Gives the signal if it is due.
     pub(crate) fn look(&self, wait: &mut Wait) -> Look {
         let phase = self.state.verdict.phase();
@@ -122,15 +122,15 @@ impl Sides<'_> {
         if wait.over.is_none() {
             if self.cancellation().is_some() {
                 wait.over = Some(terms.now().plus(terms.grace()).min(terms.end()));
-            } else if terms.clock().has_come_to(terms.deadline()) {
-                self.signal();
+            } else if terms.clock().has_reached(terms.deadline()) {
+                self.expire_token();
                 wait.over = Some(terms.end());
             }
         }
         match wait.over {
             None => Look::Wait(terms.deadline()),
             Some(_) if phase == Phase::Queued => Look::Withdraw,
-            Some(over) if terms.clock().has_come_to(over) => Look::Over,
+            Some(over) if terms.clock().has_reached(over) => Look::Over,
             Some(over) => Look::Wait(over),
         }
     }
@@ -141,17 +141,17 @@ impl Sides<'_> {
     }
 
     /// The deadline has come: cancels the token, if that is what the call's policy says.
-    fn signal(&self) {
-        let Some(token) = self.token.filter(|_| self.terms.fires()) else {
+    fn expire_token(&self) {
+        let Some(token) = self.token.filter(|_| self.terms.cancels_at_deadline()) else {
             return;
         };
         // A caller that polls the operation itself runs all wakers first, so that its next poll finds
         // what they have woken. In virtual time, a wake-up must not be left to another thread.
         let is_elsewhere = matches!(self.state.caller, Caller::Parked | Caller::Polled);
         if is_elsewhere && self.terms.clock() == Clock::Real {
-            token.fire_without_waiting(self.terms.cause());
+            token.cancel_without_waiting(self.terms.cause());
         } else {
-            token.fire(self.terms.cause(), None);
+            token.cancel(self.terms.cause(), None);
         }
     }
 
@@ -175,9 +175,9 @@ impl Sides<'_> {
     /// The verdict of a call that was answered: its event. The token forgets the deadline.
     pub(crate) fn answered(&self, report: Report) {
         if let Some(token) = self.token {
-            token.settle();
+            token.disarm();
         }
-        if !self.terms.policy().is_heard() {
+        if !self.terms.policy().has_listeners() {
             return;
         }
         let elapsed = self.terms.until(report.at);
@@ -190,7 +190,7 @@ impl Sides<'_> {
     /// operation has ended by now. `scarce` says that it was queued for want of a worker.
     pub(crate) fn unanswered(&self, phase: Phase, scarce: bool) -> TimeoutError {
         let terms = self.terms;
-        self.signal();
+        self.expire_token();
         let (cause, reason) = self.cancellation().unwrap_or((terms.cause(), None));
         if phase == Phase::Queued {
             let cause = match cause {
@@ -220,7 +220,7 @@ impl Sides<'_> {
     /// The ending of a call whose future was dropped, found in `phase`. `answer` is the report of an answer that nobody took.
     pub(crate) fn dropped(&self, phase: Phase, answer: Option<Report>) {
         if let Some(token) = self.token {
-            token.fire(Cause::Cancelled, None);
+            token.cancel(Cause::Cancelled, None);
         }
         let id = self.announce(phase, EventKind::Dropped, self.terms.elapsed());
         if let Some(report) = answer {
@@ -262,11 +262,11 @@ impl Sides<'_> {
 }
 
 /// The operation's side.
-impl Sides<'_> {
+impl CallView<'_> {
     /// The operation is about to run on `worker`; `false` if it was withdrawn, or is about to be: nothing starts after the signal.
     pub(crate) fn start_on(&self, worker: Option<WorkerName>) -> bool {
-        let has_fired = self.token.is_some_and(|token| token.fired().is_some());
-        if has_fired || self.terms.clock().has_come_to(self.terms.deadline()) {
+        let has_fired = self.token.is_some_and(|token| token.cause().is_some());
+        if has_fired || self.terms.clock().has_reached(self.terms.deadline()) {
             return false;
         }
         if let Some(WorkerName(number)) = worker {
@@ -295,7 +295,7 @@ impl Sides<'_> {
             None => self.state.caller == Caller::Polling || report.at <= terms.end(),
             Some(Fault::Error(_) | Fault::Nothing) => {
                 report.at < terms.deadline()
-                    && self.token.is_none_or(|token| token.fired().is_none())
+                    && self.token.is_none_or(|token| token.cause().is_none())
             }
         }
     }

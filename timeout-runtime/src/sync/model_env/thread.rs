@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::sync::{AtomicBool, lock, thread_local};
 
-use super::{WORLD, nanos, native};
+use super::{ENV, nanos, native};
 
 pub(crate) use native::yield_now;
 
@@ -46,7 +46,7 @@ impl Thread {
             looked: AtomicU64::new(0),
             until: AtomicU64::new(u64::MAX),
         }));
-        lock(&WORLD.threads).push(thread.clone());
+        lock(&ENV.threads).push(thread.clone());
         thread
     }
 
@@ -79,13 +79,13 @@ pub(crate) fn park() {
     } = &*current().0;
     native.get_or_init(native::current);
     // Nobody else has a turn between this and the park.
-    if !is_woken.swap(false, SeqCst) && !WORLD.is_over.load(SeqCst) {
+    if !is_woken.swap(false, SeqCst) && !ENV.is_over.load(SeqCst) {
         is_parked.store(true, SeqCst);
         native::park();
         is_parked.store(false, SeqCst);
         is_woken.swap(false, SeqCst);
     }
-    if WORLD.is_over.load(SeqCst) {
+    if ENV.is_over.load(SeqCst) {
         resume_unwind(Box::new(End));
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn park_timeout(longest: Duration) {
     let at = looked.load(SeqCst) + nanos(longest);
     until.store(at, SeqCst);
     // loom may show an old time to a plain load.
-    if WORLD.now.fetch_add(0, SeqCst) < at {
+    if ENV.now.fetch_add(0, SeqCst) < at {
         park();
     }
     until.store(u64::MAX, SeqCst);
@@ -119,7 +119,7 @@ impl Builder {
 
     #[allow(clippy::unused_self)] // As in `std`.
     pub(crate) fn spawn(self, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        let refusals = &WORLD.refusals;
+        let refusals = &ENV.refusals;
         let refused = refusals.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
         if refused.is_ok() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -135,7 +135,7 @@ impl Builder {
                 }
             }
         });
-        lock(&WORLD.started).push(started);
+        lock(&ENV.started).push(started);
         Ok(())
     }
 }

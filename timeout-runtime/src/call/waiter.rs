@@ -16,22 +16,22 @@ use crate::tick::Tick;
 use crate::workers::{self, Place};
 use crate::{background, forked, unwind};
 
+use super::cell::SpawnedCall;
 use super::large::is_large;
-use super::record::Apart;
 use super::rim::Finish;
-use super::sides::{Look, Wait};
 use super::verdict::Phase;
+use super::view::{Look, Wait};
 
 /// A call whose operation is on its way. Dropping it before the verdict means that the caller has gone.
-pub struct Launched {
-    call: Apart,
+pub struct InFlight {
+    call: SpawnedCall,
     /// Where it was handed in; `None` for a task.
     place: Option<Place>,
     decided: bool,
 }
 
-impl Launched {
-    pub(crate) fn new(call: Apart, place: Option<Place>) -> Self {
+impl InFlight {
+    pub(crate) fn new(call: SpawnedCall, place: Option<Place>) -> Self {
         Self {
             call,
             place,
@@ -46,7 +46,7 @@ impl Launched {
         answer: &mut dyn Any,
     ) -> Result<Result<(), TimeoutError>, Tick> {
         let phase = loop {
-            match self.call.sides().look(wait) {
+            match self.call.view().look(wait) {
                 Look::Wait(until) => return Err(until),
                 Look::Answered => break Phase::Answered,
                 Look::Over => break self.leave(),
@@ -66,7 +66,7 @@ impl Launched {
             }
             phase => {
                 let scarce = matches!(self.place, Some(Place::Queued(_)));
-                Err(self.call.sides().unanswered(phase, scarce))
+                Err(self.call.view().unanswered(phase, scarce))
             }
         })
     }
@@ -97,7 +97,7 @@ impl Launched {
         let Some((panic, report)) = self.call.op().take_answer(answer) else {
             unreachable!("an answer is stored before it is published");
         };
-        self.call.sides().answered(report);
+        self.call.view().answered(report);
         if let Some(Place::Handed(handed)) = self.place.take() {
             workers::remember(handed);
         }
@@ -128,7 +128,7 @@ impl Launched {
             if std::mem::take(&mut is_registered) {
                 parker.park_until(until);
             } else {
-                self.call.token().set_owner(parker.waker());
+                self.call.token().set_caller_waker(parker.waker());
                 is_registered = true;
             }
         }
@@ -139,27 +139,27 @@ impl Launched {
         self.decided = true;
         let phase = self.leave();
         self.call.op().clear();
-        self.call.sides().unanswered(phase, true)
+        self.call.view().unanswered(phase, true)
     }
 
     fn spin(&self, until: Tick) -> bool {
         match &self.place {
             Some(Place::Handed(handed)) => {
-                let sides = self.call.sides();
-                handed.spin(&sides.terms.policy().spin, until)
+                let view = self.call.view();
+                handed.spin(&view.terms.policy().spin, until)
             }
             _ => false,
         }
     }
 }
 
-impl fmt::Debug for Launched {
+impl fmt::Debug for InFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Launched").finish_non_exhaustive()
+        f.debug_struct("InFlight").finish_non_exhaustive()
     }
 }
 
-impl Drop for Launched {
+impl Drop for InFlight {
     fn drop(&mut self) {
         if self.decided {
             return;
@@ -171,25 +171,25 @@ impl Drop for Launched {
             None
         };
         let report = answer.map(|(panic, report)| {
-            unwind::dispose(panic);
+            unwind::drop_catching(panic);
             report
         });
-        self.call.sides().dropped(phase, report);
+        self.call.view().dropped(phase, report);
     }
 }
 
 /// What sends an operation on its way.
 pub trait Launch {
     #[doc(hidden)]
-    fn launch(self) -> Result<Launched, TimeoutError>;
+    fn launch(self) -> Result<InFlight, TimeoutError>;
 }
 
-/// A call that is launched at the first poll and then waited for.
+/// A call whose operation is launched at the first poll and then waited for.
 ///
 /// Cancel safe in this sense: a future that is dropped before its first poll has called nothing; one that is dropped later has
 /// its operation's token fired, and leaves the operation abandoned until it ends.
 #[must_use = "futures do nothing unless polled"]
-pub struct RemoteCall<R, L, M> {
+pub struct WaitingCall<R, L, M> {
     stage: Stage<L>,
     finish: Option<M>,
     answer: PhantomData<fn() -> R>,
@@ -202,7 +202,7 @@ enum Stage<L> {
 }
 
 struct Waiting {
-    launched: Launched,
+    in_flight: InFlight,
     wait: Wait,
     alarm: CallerAlarm,
     /// While a worker has the operation, the caller's runtime may look idle.
@@ -210,9 +210,9 @@ struct Waiting {
 }
 
 // Nothing in it is pinned: the operation's future lives elsewhere.
-impl<R, L, M> Unpin for RemoteCall<R, L, M> {}
+impl<R, L, M> Unpin for WaitingCall<R, L, M> {}
 
-impl<R, L, M> RemoteCall<R, L, M> {
+impl<R, L, M> WaitingCall<R, L, M> {
     pub(crate) fn new(launch: L, finish: M) -> Self {
         Self {
             stage: Stage::Before(launch),
@@ -222,17 +222,17 @@ impl<R, L, M> RemoteCall<R, L, M> {
     }
 }
 
-impl<R, L, M> fmt::Debug for RemoteCall<R, L, M> {
+impl<R, L, M> fmt::Debug for WaitingCall<R, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteCall").finish_non_exhaustive()
+        f.debug_struct("WaitingCall").finish_non_exhaustive()
     }
 }
 
 impl Waiting {
-    fn new(launched: Launched) -> Self {
-        let is_on_worker = launched.place.is_some();
+    fn new(in_flight: InFlight) -> Self {
+        let is_on_worker = in_flight.place.is_some();
         Self {
-            launched,
+            in_flight,
             wait: Wait::default(),
             alarm: CallerAlarm::default(),
             _hold: is_on_worker.then(ClockHold::here),
@@ -251,23 +251,23 @@ impl Waiting {
         answer: &mut dyn Any,
     ) -> Poll<Result<(), TimeoutError>> {
         let Self {
-            launched,
+            in_flight,
             wait,
             alarm,
             ..
         } = self;
-        launched.call.token().set_owner(context.waker());
-        match launched.look(wait, answer) {
+        in_flight.call.token().set_caller_waker(context.waker());
+        match in_flight.look(wait, answer) {
             Ok(ending) => Poll::Ready(ending),
             Err(until) => {
-                alarm.set(launched.call.sides().terms.clock(), until, context);
+                alarm.set(in_flight.call.view().terms.clock(), until, context);
                 Poll::Pending
             }
         }
     }
 }
 
-impl<R: 'static, L: Launch, M: Finish<R>> Future for RemoteCall<R, L, M> {
+impl<R: 'static, L: Launch, M: Finish<R>> Future for WaitingCall<R, L, M> {
     type Output = M::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
@@ -280,7 +280,7 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for RemoteCall<R, L, M> {
         let mut waiting = match std::mem::replace(stage, Stage::Done) {
             Stage::Waiting(waiting) => waiting,
             Stage::Before(launch) => match launch.launch() {
-                Ok(launched) => Waiting::new(launched),
+                Ok(in_flight) => Waiting::new(in_flight),
                 Err(error) => return finish(Err(error)),
             },
             Stage::Done => panic!("a finished call was polled again"),

@@ -4,25 +4,25 @@ use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
 use crate::event::CallId;
 use crate::frame;
-use crate::terms::{Full, Plain, Terms};
+use crate::terms::{FullTerms, PlainTerms, Terms};
 use crate::tick::Tick;
 use crate::token::node::{Head, NodeRef, Watch};
 use crate::workers;
 
 use super::ask::Ask;
-use super::sides::Caller;
+use super::view::Caller;
 
 /// A call about to start, and the tokens that stop it.
-pub(crate) struct Opening {
+pub(crate) struct CallStart {
     pub(crate) terms: Terms,
     pub(crate) parents: Vec<NodeRef>,
 }
 
-impl Opening {
+impl CallStart {
     /// The head of the call's token, with the tokens that it is to be linked below.
     pub(crate) fn head(self, caller: Caller) -> (Head, Vec<NodeRef>) {
         let watch = match caller {
-            Caller::Parked if self.terms.fires() => Watch::Watched,
+            Caller::Parked if self.terms.cancels_at_deadline() => Watch::Watched,
             _ => Watch::Clocked,
         };
         (Head::new(self.terms, watch), self.parents)
@@ -31,11 +31,11 @@ impl Opening {
 
 /// Settles the terms of a call that starts now. It does not start if it has ended already, or if too many abandoned operations of
 /// its name are still running.
-pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
+pub(crate) fn start(ask: Ask, clock: Clock) -> Result<CallStart, TimeoutError> {
     let plain_limit = ask.plain_limit().filter(|_| clock == Clock::Real);
     if let Some(limit) = plain_limit {
-        let terms = Terms::Plain(Plain::new(ask.policy, limit, |_| Tick::now()));
-        return Ok(Opening {
+        let terms = Terms::Plain(PlainTerms::new(ask.policy, limit, |_| Tick::now()));
+        return Ok(CallStart {
             terms,
             parents: Vec::new(),
         });
@@ -78,14 +78,14 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
         (own, Cause::TimedOut)
     };
     // Grace follows the signal; a call that gives none has none.
-    let (signal, end) = if policy.cancel {
+    let (cancels_at, end) = if policy.cancel {
         let outer_end = outer_end.unwrap_or(inherited);
         (deadline, deadline.plus(grace).min(outer_end))
     } else {
         (bare, deadline)
     };
-    let terms = Terms::Full(Box::new(Full {
-        id: CallId::of_heard(&policy),
+    let terms = Terms::Full(Box::new(FullTerms {
+        id: CallId::if_listened_to(&policy),
         policy,
         limit,
         grace,
@@ -94,20 +94,21 @@ pub(crate) fn open(ask: Ask, clock: Clock) -> Result<Opening, TimeoutError> {
         deadline,
         cause,
         end,
-        signal,
+        cancels_at,
         is_call: true,
     }));
-    let refusal = if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.signal()) {
-        Some((cause.entering(), reason))
-    } else if start >= deadline {
-        Some((cause, None))
-    } else if workers::abandoned::too_many(terms.name(), max_abandoned) {
-        Some((Cause::NoWorker, None))
-    } else {
-        None
-    };
+    let refusal =
+        if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.cancellation()) {
+            Some((cause.entering(), reason))
+        } else if start >= deadline {
+            Some((cause, None))
+        } else if workers::abandoned::too_many(terms.name(), max_abandoned) {
+            Some((Cause::NoWorker, None))
+        } else {
+            None
+        };
     match refusal {
         Some((cause, reason)) => Err(terms.not_started(cause, reason)),
-        None => Ok(Opening { terms, parents }),
+        None => Ok(CallStart { terms, parents }),
     }
 }

@@ -1,4 +1,4 @@
-//! [`Roster`]: what users have registered with this process, called under no lock.
+//! [`Registry`]: what users have registered with this process, called under no lock.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::unwind::{self, Kept};
 use crate::{forked, muted};
 
 /// Functions of users, called in the order in which they came.
-pub(crate) struct Roster<T: ?Sized> {
+pub(crate) struct Registry<T: ?Sized> {
     /// Replaced as a whole, so that it is gone through without the lock.
     pub(crate) list: Mutex<Option<Arc<[Entry<T>]>>>,
     pub(crate) count: AtomicUsize,
@@ -59,7 +59,7 @@ pub(crate) fn alone(id: u64, f: impl FnOnce()) {
     muted::mute(&[id], || unwind::contain(f));
 }
 
-impl<T: ?Sized> Roster<T> {
+impl<T: ?Sized> Registry<T> {
     /// Registers a function; what to remove it by.
     pub(crate) fn add(&self, function: Arc<T>) -> u64 {
         let entry = Entry::new(function);

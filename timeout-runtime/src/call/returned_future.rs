@@ -23,7 +23,7 @@ pin_project! {
     ///
     /// Cancel safe if the operation is: a call that is dropped fires its token and drops the operation, in this order once it has started.
     #[must_use = "futures do nothing unless polled"]
-    pub struct MadeCall<R, Fut, M> {
+    pub struct ReturnedFutureCall<R, Fut, M> {
         // In this order: the operation is dropped inside its call.
         #[pin]
         op: Option<Fut>,
@@ -31,7 +31,7 @@ pin_project! {
         rim: Option<(Classify<R>, M)>,
     }
 
-    impl<R, Fut, M> PinnedDrop for MadeCall<R, Fut, M> {
+    impl<R, Fut, M> PinnedDrop for ReturnedFutureCall<R, Fut, M> {
         fn drop(this: Pin<&mut Self>) {
             if let Stage::UnderWay(call) = this.project().stage {
                 call.leave();
@@ -48,12 +48,12 @@ enum Stage {
 }
 
 /// Has `op` make its operation now; the call starts later.
-pub(crate) fn made<R, A, F, Fut, M>(
+pub(crate) fn returned_future<R, A, F, Fut, M>(
     ask: Ask,
     classify: Classify<R>,
     op: F,
     finish: M,
-) -> MadeCall<R, Fut, M>
+) -> ReturnedFutureCall<R, Fut, M>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
@@ -65,7 +65,7 @@ where
         guard = Some(token.drop_guard());
         token
     });
-    MadeCall {
+    ReturnedFutureCall {
         op: Some(op(param)),
         stage: Stage::Before(ask, guard),
         rim: Some((classify, finish)),
@@ -94,7 +94,7 @@ impl Stage {
     }
 }
 
-impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for MadeCall<R, Fut, M> {
+impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for ReturnedFutureCall<R, Fut, M> {
     type Output = M::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
@@ -120,8 +120,8 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for MadeCall<R, Fut, M> {
     }
 }
 
-impl<R, Fut, M> fmt::Debug for MadeCall<R, Fut, M> {
+impl<R, Fut, M> fmt::Debug for ReturnedFutureCall<R, Fut, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MadeCall").finish_non_exhaustive()
+        f.debug_struct("ReturnedFutureCall").finish_non_exhaustive()
     }
 }
