@@ -1,14 +1,14 @@
-//! One lazy thread for the deadlines that no caller watches: those of async calls and of unattended tokens.
+//! [`Timer`]: a lazily started thread for the deadlines that no parked caller watches.
 //!
 //! ```text
-//!   keeper: sleeps to the next alarm ──► rings it ──► looks again
-//!   deputy: looks now and then, while alarms ring ──► does one ring for too long? then the keeper is stuck in it: takes over
+//!   keeper: sleeps until the next alarm ──► fires it ──► looks at the queue again
+//!   deputy: checks now and then while alarms fire ──► one takes too long ──► becomes the keeper
 //! ```
 //!
-//! 1. An alarm rings at or after its time, once, unless it is disarmed before.
-//! 2. The keeper is woken only for an alarm earlier than all others.
-//! 3. No alarm rings under the lock, and none waits for another one to be done ringing: a deputy stands by while one rings and
-//!    others are set.
+//! 1. An alarm fires at or after its time, once, unless it is disarmed before.
+//! 2. A new alarm wakes the keeper only if it is earlier than all others.
+//! 3. No alarm fires under the lock. An alarm whose code blocks holds up no other: the deputy takes
+//!    over while others are armed.
 
 mod queue;
 
@@ -27,20 +27,20 @@ use crate::{forked, threads, unwind};
 pub(crate) use queue::Key;
 use queue::{Entry, Queue};
 
-/// What is done when the time has come.
+/// What an alarm does.
 pub(crate) enum Alarm {
-    /// The caller of a call is woken to look at its clock.
+    /// Wakes the caller of a call, which then reads its clock.
     Wake(Option<Waker>),
-    /// A token whose deadline nobody else watches is fired.
+    /// Cancels a token at its deadline.
     Fire(NodeWeak),
 }
 
-/// What a thread of the timer is doing.
+/// What a thread of the timer does.
 #[derive(Clone, Copy)]
 enum Sleep {
-    /// It is about to look at the queue, or rings.
+    /// It is about to look at the queue, or fires an alarm.
     Awake,
-    /// Never, if no alarm is set.
+    /// Without end, if no alarm is armed.
     Until(Tick),
 }
 
@@ -67,7 +67,7 @@ impl Thread {
 
 struct Timer {
     state: Mutex<State>,
-    /// How many alarms have rung, roughly: it wraps around.
+    /// How many alarms have fired. It wraps around.
     rung: AtomicU32,
 }
 
@@ -75,9 +75,9 @@ struct State {
     queue: Queue,
     armed: Table<Alarm>,
     keeper: Option<Thread>,
-    /// Since when the keeper runs somebody's code, from which it may not come back.
+    /// Since when the keeper runs code of an alarm, which may block.
     ringing: Option<Tick>,
-    /// Whether an alarm has rung since the deputy looked last.
+    /// Whether an alarm has fired since the deputy looked last.
     has_rung: bool,
     deputy: Option<Thread>,
 }
@@ -89,37 +89,38 @@ one_per_process! {
     };
 }
 
-/// As long as this stays the same, no alarm has rung.
+/// The number of alarms that have fired. While it stays the same, no alarm has fired.
 #[inline]
 pub(crate) fn rung() -> u32 {
     TIMER.rung.load(Ordering::Acquire)
 }
 
-/// Sets an alarm for `at`. `None` if the thread cannot be started, or not be relied on: the caller then looks at its clock itself.
+/// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads its clock
+/// itself.
 pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
     TIMER.arm(at, alarm)
 }
 
-/// Has the alarm wake `waker` from now on. `false` if it has rung.
+/// Makes the alarm wake `waker` from now on. Returns `false` if it has fired.
 pub(crate) fn rearm(key: Key, waker: Waker) -> bool {
     TIMER.rearm(key, waker)
 }
 
-/// Starts the threads of the timer, unless they are there.
+/// Starts the threads of the timer, unless they run.
 pub(crate) fn start() -> io::Result<()> {
     TIMER.start()
 }
 
-/// Takes an alarm back; nothing happens if it has rung.
+/// Disarms an alarm. Nothing happens if it has fired.
 pub(crate) fn disarm(key: Key) {
     TIMER.disarm(key);
 }
 
-/// An alarm that rings for so long holds the keeper up; and so often the deputy looks.
+/// An alarm whose code runs for longer blocks the keeper. The deputy checks at this interval.
 const STUCK: Duration = Duration::from_millis(10);
 
 impl Timer {
-    /// Starts both threads, unless they are there.
+    /// Starts both threads, unless they run.
     fn start(&'static self) -> io::Result<()> {
         let mut state = lock(&self.state);
         self.start_keeper(&mut state)?;
@@ -189,7 +190,7 @@ impl Timer {
         unwind::drop_catching(taken_back);
     }
 
-    /// The keeper's life, which ends when its deputy had to take over.
+    /// The loop of the keeper, which ends when the deputy has taken over.
     fn keep(&'static self, parker: &Arc<Parker>) {
         loop {
             let mut state = lock(&self.state);
@@ -201,7 +202,7 @@ impl Timer {
             match state.next() {
                 at if at <= now => {
                     let alarm = state.take_first();
-                    // Whoever is woken by it sees this.
+                    // Visible to the thread that the alarm wakes.
                     self.rung.fetch_add(1, Ordering::Release);
                     state.ringing = Some(now);
                     state.has_rung = true;
@@ -224,7 +225,7 @@ impl Timer {
         }
     }
 
-    /// The deputy's life: it becomes the keeper once that one is stuck.
+    /// The loop of the deputy. It becomes the keeper when that one is blocked.
     fn deputize(&'static self, parker: &Arc<Parker>) {
         loop {
             let mut state = lock(&self.state);
@@ -250,7 +251,7 @@ impl Timer {
         }
     }
 
-    /// One alarm rings: a deputy looks after the others meanwhile. Whom to wake for that.
+    /// An alarm fires: makes the deputy watch it. Returns the parker to unpark for that.
     fn stand_by(&'static self, state: &mut State, now: Tick) -> Option<Arc<Parker>> {
         if state.next().is_never() {
             return None;
@@ -275,7 +276,7 @@ fn spawn(name: &str, run: impl FnOnce(Arc<Parker>) + Send + 'static) -> io::Resu
     })
 }
 
-/// Has the threads look at the clock.
+/// Makes the threads read the clock.
 #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 pub(crate) fn look_again() {
     let state = lock(&TIMER.state);
@@ -284,7 +285,7 @@ pub(crate) fn look_again() {
     }
 }
 
-/// How many alarms are set, and how many entries the queue holds for them.
+/// The number of armed alarms, and of entries in the queue.
 #[cfg(test)]
 pub(crate) fn pending() -> (usize, usize) {
     let state = lock(&TIMER.state);

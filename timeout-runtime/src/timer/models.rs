@@ -1,4 +1,5 @@
-//! What races in the timer, in every order with a few preemptions, and in random orders. Time stands still but where it says so.
+//! Models of what can race in the timer: in every order with a few preemptions, and in random orders.
+//! Time moves only where a model says so.
 
 use super::*;
 use crate::CancelToken;
@@ -16,18 +17,18 @@ use loom::thread::spawn;
 #[cfg(timeout_shuttle)]
 use shuttle::thread::spawn;
 
-/// With the deputy, or with three alarms, it is one less.
+/// Models with the deputy or with three alarms use one less.
 const PREEMPTIONS: usize = 3;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What an alarm rings, and who waits for that.
+/// Counts how often its alarm fires, and wakes the thread that waits for it.
 struct Bell {
     rings: AtomicUsize,
-    /// Not before.
+    /// The alarm must not fire before.
     at: Tick,
     waits: Handle,
-    /// While this is set, whoever rings is stuck in it.
+    /// While this is set, the alarm's code blocks.
     holds: AtomicBool,
     rung_by: OnceLock<Handle>,
 }
@@ -69,14 +70,14 @@ impl Bell {
         self.rings.load(SeqCst)
     }
 
-    /// Waits for it. If it does not ring, all threads are blocked.
+    /// Waits until the alarm has fired. If it never does, all threads are blocked.
     fn wait(&self) {
         while self.rings() == 0 {
             thread::park();
         }
     }
 
-    /// Whoever rings it can come back.
+    /// Lets the alarm's code return.
     fn let_go(&self) {
         self.holds.store(false, SeqCst);
         if let Some(thread) = self.rung_by.get() {
@@ -84,7 +85,7 @@ impl Bell {
         }
     }
 
-    /// Whether the timer has let go of it.
+    /// Whether the timer holds no reference to it.
     fn is_free(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1
     }
@@ -143,7 +144,7 @@ fn an_alarm_is_disarmed_or_rings_and_another_in_its_place_stays() {
         let (one, two) = (Bell::new(after(5)), Bell::new(after(10)));
         let key = one.arm();
         let time = spawn(|| model_env::advance(5 * MS));
-        // Where the first one has rung, in its slot.
+        // It reuses the slot of the first one, if that has fired.
         two.arm();
         TIMER.disarm(key);
         time.join().unwrap();
@@ -177,7 +178,7 @@ fn an_alarm_is_rearmed_or_rings_and_another_in_its_place_stays() {
         let next = Bell::new(after(10));
         let key = one.arm();
         let time = spawn(|| model_env::advance(5 * MS));
-        // Where the first one has rung, in its slot.
+        // It reuses the slot of the first one, if that has fired.
         next.arm();
         let is_rearmed = TIMER.rearm(key, Arc::clone(&two).into());
         time.join().unwrap();
@@ -247,7 +248,7 @@ fn a_deputy_that_goes_to_sleep_is_woken_when_an_alarm_rings_again() {
         next.arm();
         model_env::advance(MS);
         first.wait();
-        // Nothing has rung since its last look.
+        // No alarm has fired since the deputy looked last.
         model_env::advance(STUCK);
         model_env::advance(STUCK);
         stuck.wait();
@@ -276,7 +277,8 @@ fn a_keeper_that_comes_back_while_its_deputy_takes_over_rings_nothing_twice() {
     });
 }
 
-/// Three threads set ten alarms each, take some back and have some ring another bell, while time goes on and some who ring are stuck.
+/// Three threads arm ten alarms each, disarm some and rearm some, while time moves and some alarms
+/// block.
 #[cfg(timeout_shuttle)]
 #[test]
 fn each_of_many_alarms_rings_once_or_was_disarmed() {
@@ -284,7 +286,7 @@ fn each_of_many_alarms_rings_once_or_was_disarmed() {
 
     const ALARMS: usize = 10;
 
-    /// The bell that is to ring, if one is, and the others, which are not.
+    /// The bell that must ring, if any, and the bells that must not.
     fn alarm() -> (Option<Arc<Bell>>, Vec<Arc<Bell>>) {
         let mut random = thread_rng();
         let at = after(random.gen_range(1..30));
@@ -296,7 +298,7 @@ fn each_of_many_alarms_rings_once_or_was_disarmed() {
                 if bell.is_free() && bell.rings() == 0 {
                     (None, vec![bell])
                 } else {
-                    // The keeper has had it before.
+                    // The keeper has taken it already.
                     (Some(bell), vec![])
                 }
             }

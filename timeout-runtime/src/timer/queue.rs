@@ -1,9 +1,10 @@
 //! [`Queue`]: alarms in the order of their times.
 //!
-//! Limits are mostly a few constants, and alarms of one length are set in the order in which they ring. So an alarm goes to the end of
-//! a run, that one whose last alarm is the latest before it; soon each length has a run of its own, arming is a push, and the first alarm of all is
-//! at the front of some run. What fits no run goes to a heap. An alarm that is taken back leaves its entry behind, dead; dead entries
-//! are thrown out at the ends of the runs, and everywhere once they are the majority.
+//! Most limits are a few constants, and alarms with the same limit are armed in the order in which they
+//! fire. So an alarm is appended to the run whose last alarm is the latest one before it. Soon each
+//! limit has a run of its own: arming is a push, and the first alarm of all is at the front of a run.
+//! An alarm that fits no run goes to a heap. Disarming leaves a dead entry behind. Dead entries are
+//! removed at the ends of the runs, and everywhere once they are the majority.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,18 +12,18 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::memory::Shrink;
 use crate::tick::Tick;
 
-/// Names an armed alarm.
+/// Identifies an armed alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(pub(super) u64);
 
-/// When an alarm rings.
+/// The time of an alarm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     pub(super) at: Tick,
     pub(super) key: Key,
 }
 
-/// So many lengths have a run of their own.
+/// How many limits have a run of their own.
 const RUNS: usize = 8;
 
 /// So few dead entries are not worth a clean-up.
@@ -30,7 +31,7 @@ pub(super) const FEW: usize = 64;
 
 pub(super) struct Queue {
     runs: [VecDeque<Entry>; RUNS],
-    /// How many of them are in use, at most: the ones behind are empty.
+    /// How many runs may be in use. All others are empty.
     used: usize,
     rest: BinaryHeap<Reverse<Entry>>,
 }
@@ -62,7 +63,7 @@ impl Queue {
         }
     }
 
-    /// The first alarm. Dead entries before it are thrown out.
+    /// The first alarm. Removes dead entries before it.
     pub(super) fn first(&mut self, is_live: impl Fn(Key) -> bool) -> Option<Entry> {
         for run in &mut self.runs[..self.used] {
             while run.front().is_some_and(|first| !is_live(first.key)) {
@@ -81,7 +82,7 @@ impl Queue {
         self.fronts().min()
     }
 
-    /// Takes out the first alarm, which `first` has shown.
+    /// Removes the first alarm, which `first` has returned.
     pub(super) fn pop(&mut self, first: Entry) {
         let mut runs = self.runs[..self.used].iter_mut();
         if let Some(run) = runs.find(|run| run.front() == Some(&first)) {
@@ -99,7 +100,8 @@ impl Queue {
         runs.filter_map(|run| run.front().copied()).chain(rest)
     }
 
-    /// Takes out an alarm if it is the last of the run in use most recently; `false` leaves a dead entry behind.
+    /// Removes an alarm if it is the last one of the run used most recently. Returns `false` if it leaves
+    /// a dead entry behind.
     pub(super) fn unpush(&mut self, key: Key) -> bool {
         let Some(run) = self.runs[..self.used].last_mut() else {
             return false;
@@ -115,7 +117,7 @@ impl Queue {
         is_last
     }
 
-    /// An alarm was taken back, and so many live ones are left.
+    /// Cleans up after an alarm was disarmed. `live` alarms are left.
     pub(super) fn tidy(&mut self, live: usize, is_live: impl Fn(Key) -> bool) {
         for run in &mut self.runs[..self.used] {
             while run.back().is_some_and(|last| !is_live(last.key)) {
@@ -143,7 +145,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    /// Guards against alarms that come out of order, whatever lengths they were set with, and with whatever was taken back.
+    /// Alarms of any limits come in the order of their times, whatever was disarmed.
     #[test]
     fn alarms_come_in_the_order_of_their_times() {
         let start = Tick::now();

@@ -1,4 +1,5 @@
-//! What hangs on a token: its caller, the tokens below, those who wait, and what is to be run. Guarded by the node's lock.
+//! [`Links`]: what a token is linked to: its caller, the tokens below, waiters and callbacks. Guarded
+//! by the lock of the node.
 
 use std::task::Waker;
 
@@ -12,7 +13,7 @@ use crate::unwind::{self, Kept};
 use super::node::{NodeRef, NodeWeak};
 use super::parents::{self, Link, Parents};
 
-/// What is run when a token fires, and the listeners that must not hear of what it causes.
+/// A function that runs when a token is cancelled, and the listeners muted while it runs.
 pub(crate) struct Callback {
     callback: Kept<Box<dyn FnOnce() + Send>>,
     muted: Vec<u64>,
@@ -26,7 +27,7 @@ impl Callback {
         }
     }
 
-    /// Runs it outside any call; a panic ends here.
+    /// Runs the function outside any call. A panic ends in it.
     pub(crate) fn run(self) {
         if let Some(callback) = self.callback.take() {
             muted::mute(&self.muted, || {
@@ -38,14 +39,14 @@ impl Callback {
 
 #[derive(Default)]
 pub(super) struct Links {
-    /// The caller of the call that this token belongs to.
+    /// Wakes the caller of the call that this token belongs to.
     pub(super) caller_waker: Option<Waker>,
-    /// What it hangs on; set once.
+    /// The tokens above. Set once.
     pub(super) parents: Option<Box<Parents>>,
     pub(super) more: Option<Box<More>>,
 }
 
-/// What most tokens never have.
+/// Links that most tokens never have.
 #[derive(Default)]
 pub(super) struct More {
     pub(super) children: Table<NodeWeak>,
@@ -57,7 +58,7 @@ pub(super) struct More {
     pub(super) after_deadline: bool,
 }
 
-/// What firing has found in the links, to be dealt with once the locks are free.
+/// What a cancellation took out of the links, to be woken or run without a lock.
 #[derive(Default)]
 pub(super) struct ToNotify {
     pub(super) children: Vec<(NodeRef, Cause, Option<Reason>)>,
@@ -71,7 +72,7 @@ impl Links {
         self.more.get_or_insert_default()
     }
 
-    /// Moves out all whom a signal reaches, but for the children, who stay until they are dropped.
+    /// Moves everything that a cancellation notifies. Children stay until they are dropped.
     pub(super) fn release(&mut self, to_notify: &mut ToNotify) {
         to_notify.wakers.extend(self.caller_waker.take());
         let Some(more) = &mut self.more else {
@@ -86,7 +87,8 @@ impl Links {
         self.caller_waker.is_none() && self.parents.is_none() && self.more.is_none()
     }
 
-    /// The token is dropped: takes its alarm back, leaves its parents, and drops what is left of somebody else's, each by itself.
+    /// Called when the token is dropped: removes its alarm, unlinks it from its parents, and drops values
+    /// of users one by one.
     pub(super) fn dispose(self) {
         let Self {
             caller_waker,

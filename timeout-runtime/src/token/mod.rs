@@ -1,4 +1,4 @@
-//! [`CancelToken`]: the signal.
+//! [`CancelToken`]: tells an operation that its time is up.
 
 pub(crate) mod links;
 pub(crate) mod node;
@@ -19,11 +19,11 @@ use node::{NodeRef, Watch};
 
 pub use wait::{Cancelled, CancelledOwned, Registration};
 
-/// The signal that tells an operation to stop.
+/// Tells an operation to stop.
 ///
-/// A token fires once, with a [`Cause`], and stays fired. Clones are the same token. A [`child`](Self::child) hears its parent and
-/// not the other way round. The token of a call fires at the call's deadline, when its caller goes away, and when anybody who
-/// holds it calls [`cancel`](Self::cancel).
+/// A token is cancelled once, with a [`Cause`], and stays cancelled. Clones are the same token.
+/// Cancelling a token cancels its [children](Self::child), but not its parent. The token of a call is
+/// cancelled at the call's deadline, when the caller goes away, and by [`cancel`](Self::cancel).
 ///
 /// ```
 /// use timeout_runtime::CancelToken;
@@ -38,31 +38,31 @@ pub use wait::{Cancelled, CancelledOwned, Registration};
 /// assert!(other.check().unwrap_err().is_cancelled());
 /// ```
 ///
-/// Reading is one atomic load at any depth; a look at the clock comes on top where nobody watches the token's deadline, as in a sync
-/// call that runs inline, and in an async one until it waits for something.
+/// Reading a token is one atomic load at any depth. Where no other thread watches its deadline, a read
+/// also reads the clock: in a sync call that runs inline, and in an async call until it waits.
 #[derive(Clone)]
 pub struct CancelToken(pub(crate) NodeRef);
 
 impl CancelToken {
-    /// A token of its own, which fires when somebody cancels it.
+    /// A token without a parent and without a deadline.
     #[must_use]
     pub fn new() -> Self {
         Self(NodeRef::new(Terms::None, Watch::Watched, &[]))
     }
 
-    /// A token that never fires by itself and is not linked to anything.
+    /// A token without a parent and without a deadline.
     #[must_use]
     pub fn never() -> Self {
         Self::new()
     }
 
-    /// The token of the call that this code runs in; one that never fires outside any.
+    /// The token of the current call; outside any call, a token that is never cancelled.
     #[must_use]
     pub fn current() -> Self {
         frame::current().map_or_else(Self::never, |outer| outer.token)
     }
 
-    /// A token that fires when this one does, and that can be cancelled alone.
+    /// A token that is cancelled with this one, and can also be cancelled alone.
     #[must_use]
     pub fn child(&self) -> Self {
         Self::below(std::slice::from_ref(&self.0))
@@ -72,7 +72,7 @@ impl CancelToken {
         Self(NodeRef::new(Terms::None, Watch::Watched, parents))
     }
 
-    /// A token that fires as soon as one of `parents` does, with that one's cause.
+    /// A token that is cancelled with the first of `parents`, and with its cause.
     ///
     /// ```
     /// use timeout_runtime::CancelToken;
@@ -91,15 +91,16 @@ impl CancelToken {
         Self::below(&parents)
     }
 
-    /// Fires the token with [`Cause::Cancelled`], unless it has fired before.
+    /// Cancels the token with [`Cause::Cancelled`], unless it is cancelled already.
     ///
-    /// When it returns, every token below reads cancelled, all who waited have been woken, and the callbacks have run, on this
-    /// thread; a callback that panics does not keep the others from running.
+    /// When this returns, all tokens below are cancelled, all waiting threads and tasks have been
+    /// woken, and the callbacks have run on this thread. A callback that panics does not keep the
+    /// others from running.
     pub fn cancel(&self) {
         self.cancel_for(None);
     }
 
-    /// As [`cancel`](Self::cancel), with a reason that errors then give as their [`source`](Error::source).
+    /// As [`cancel`](Self::cancel), with a reason: the [`source`](Error::source) of errors from here on.
     pub fn cancel_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) {
         self.cancel_for(Some(&reason.into().into()));
     }
@@ -110,24 +111,24 @@ impl CancelToken {
         }
     }
 
-    /// Whether the token has fired.
+    /// Whether the token is cancelled.
     #[must_use]
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.cause().is_some()
     }
 
-    /// Why the token has fired, if it has. It never changes again.
+    /// Why the token is cancelled, if it is. A cause never changes.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.0.cause()
     }
 
-    /// `Ok` until the token fires: the one line for loops, `cancel_token.check()?`.
+    /// Returns an error once the token is cancelled. Made for loops: `cancel_token.check()?`.
     ///
     /// # Errors
     ///
-    /// Once the token has fired, with its cause and the name of the call that it belongs to.
+    /// If the token is cancelled: an error with its cause and the name of its call.
     pub fn check(&self) -> Result<(), TimeoutError> {
         match self.0.cause() {
             None => Ok(()),
@@ -135,21 +136,21 @@ impl CancelToken {
         }
     }
 
-    /// The nearest deadline at which this token fires: its call's, or one from above. A call that has ended in time no longer has
-    /// one.
+    /// The nearest deadline that cancels this token: that of its call or of a token above. A call that
+    /// has ended in time has no deadline of its own any more.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.0.deadline()
     }
 
-    /// How long is left until [`deadline`](Self::deadline): zero once it has passed, `None` where there is none. Made for
-    /// `set_read_timeout` and its like.
+    /// The time that is left until [`deadline`](Self::deadline): zero once it has passed, `None`
+    /// without one. Made for `set_read_timeout` and the like.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline().remaining()
     }
 
-    /// Cancels the token when the guard is dropped, also by a panic.
+    /// Cancels the token when the returned guard is dropped, also during a panic.
     ///
     /// ```
     /// use timeout_runtime::CancelToken;
@@ -183,14 +184,14 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// Cancels its token when dropped; made by [`CancelToken::drop_guard`].
+/// Cancels its token when dropped. Created by [`CancelToken::drop_guard`].
 #[derive(Debug)]
 pub struct DropGuard {
     token: Option<CancelToken>,
 }
 
 impl DropGuard {
-    /// Gives the token back, which is then not cancelled.
+    /// Returns the token without cancelling it.
     #[must_use]
     pub fn disarm(mut self) -> CancelToken {
         self.token.take().unwrap_or_default()

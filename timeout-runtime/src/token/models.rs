@@ -1,4 +1,4 @@
-//! A tree of some twenty tokens, which three threads add to, cancel and drop, in random orders.
+//! A model of a tree of about twenty tokens that three threads extend, cancel and drop at random.
 
 use super::*;
 use crate::sync::{Mutex, lock, model_env};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 const THREADS: usize = 3;
 const STEPS: usize = 12;
 
-/// A token with all above it and itself, as bits, and how often its callback has run.
+/// A token, its bit and the bits of all tokens above, and how often its callback has run.
 #[derive(Clone)]
 struct Known {
     token: CancelToken,
@@ -19,11 +19,11 @@ struct Known {
     _registration: Arc<Registration>,
 }
 
-/// Tokens by their bits.
+/// The tokens by their bits.
 struct Forest {
     known: Mutex<Vec<Known>>,
     made: AtomicU32,
-    /// Those whose cancelling has begun, and those for which it is over.
+    /// The tokens whose cancellation has begun, and those for which it has returned.
     begun: AtomicU32,
     done: AtomicU32,
 }
@@ -53,7 +53,7 @@ impl Forest {
         known[thread_rng().gen_range(0..known.len())].clone()
     }
 
-    /// What is always so: it reads cancelled if one in its line has been, and only if one is being cancelled.
+    /// A token is cancelled if one above it has been, and only if one above it is being cancelled.
     fn check(&self, known: &Known) {
         let done = self.done.load(SeqCst);
         let is_cancelled = known.token.is_cancelled();
@@ -71,7 +71,7 @@ impl Forest {
                 one.line | two.line,
             ),
             5 => {
-                // Its own bit is the last of its line.
+                // The highest bit is its own.
                 let bit = 1 << (31 - one.line.leading_zeros());
                 self.begun.fetch_or(bit, SeqCst);
                 one.token.cancel();

@@ -1,22 +1,30 @@
-//! The node behind a token: its state and its links. `attend.rs` has who sees to a deadline, `spread.rs` how a signal travels.
+//! [`Node`]: the state of one token and its links to other tokens.
 //!
 //! ```text
-//!            settle              attend
-//!   plain ◄───────── watched ◄────────── clocked        live: without deadline, with one that somebody watches,
-//!     │                 │                   │            with one that only readers look at
-//!     └───────── fire ──┴────── fire ───────┘
-//!                        ▼
-//!               fired, with its cause                    for good
+//!            disarm            ensure_timer
+//!   plain ◄───────── watched ◄────────────── clocked     plain: without a deadline
+//!     │                 │                       │        watched: a timer or the caller cancels in time
+//!     └──────── cancel ─┴──────── cancel ───────┘        clocked: only readers compare with the clock
+//!                       ▼
+//!              cancelled, with its cause                 final
 //! ```
 //!
-//! 1. The state changes under the lock of `links`, and is read without it: a reader is never held up by a canceller.
-//! 2. *Register, then look*: whoever adds himself to a node's links looks at its state under that lock or after it, and `fire`
-//!    sets the state before it takes the waiting ones out under the same lock. So a signal is never missed, and never comes twice.
-//! 3. A node holds its parents, a parent knows its children weakly. A child unlinks itself when it is dropped.
-//! 4. Firing walks the tree with a work list: first every node below reads fired, then wakers are woken, then callbacks run. A
-//!    second one who fires meanwhile walks as well, with the cause of the first, so it holds for him too.
-//!    Dropping a chain goes through a list of the thread's own. Neither recurses.
-//! 5. Lock order: a node's links, then the timer's state. Never two nodes' links at once, and no user code under either.
+//! 1. The state changes under the lock of `links` and is read without it, so `cancel` never blocks
+//!    a reader.
+//! 2. *Register, then read.* A waiter is added to the links first, and reads the state under the same
+//!    lock or later. `cancel` sets the state before it takes the waiters out under that lock. So a
+//!    cancellation is never missed and never delivered twice.
+//! 3. A node holds its parents strongly; a parent holds its children weakly. A dropped child unlinks
+//!    itself.
+//! 4. `cancel` walks the tree with a work list: first it cancels all nodes below, then it wakes the
+//!    waiters, then it runs the callbacks. A second `cancel` at the same time walks the tree too, with
+//!    the first cause, so all nodes below are cancelled when either of them returns. Dropping a chain
+//!    uses a list of the thread. Neither recurses.
+//! 5. Lock order: the links of one node, then the state of the timer. Never the links of two nodes, and
+//!    no code of users under either lock.
+//!
+//! `timers.rs` makes the timer cancel a token in time, `propagate.rs` cancels the tokens below, and
+//! `waiting.rs` registers waiters.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -46,7 +54,7 @@ const WATCHED: u8 = 1;
 const CLOCKED: u8 = 2;
 const CANCELLED: u8 = 3;
 
-/// The causes a token can have, in the order of their codes from `CANCELLED` on.
+/// The causes of a cancellation, in the order of their codes from `CANCELLED` on.
 const CAUSES: [Cause; 3] = [Cause::TimedOut, Cause::DeadlineExceeded, Cause::Cancelled];
 
 fn code(cause: Cause) -> u8 {
@@ -63,12 +71,12 @@ fn cause_of(state: u8) -> Option<Cause> {
         .copied()
 }
 
-/// Who looks out for a token's deadline.
+/// What cancels a token at its deadline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watch {
-    /// Somebody fires the token when the time has come.
+    /// A timer or the caller.
     Watched,
-    /// Nobody: readers look at the clock.
+    /// Readers, which compare the deadline with the clock.
     Clocked,
 }
 
@@ -78,10 +86,10 @@ pub(crate) struct Node<C: ?Sized> {
     pub(crate) cargo: C,
 }
 
-/// All of a token but its cargo. What is done to it is compiled once, and not for each operation.
+/// A node without its cargo. Its methods are compiled once, not once for each operation.
 pub(crate) struct Head {
     state: AtomicU8,
-    /// Set once every token below reads fired.
+    /// Set once all tokens below are cancelled.
     reached: AtomicU8,
     terms: Terms,
     links: Mutex<Links>,
@@ -96,15 +104,16 @@ impl<C: ?Sized> Deref for Node<C> {
     }
 }
 
-/// A shared node: a token's of its own, or that of a call whose operation runs apart from its caller. Of the first kind the state is at a fixed
-/// distance; behind the second, that depends on the operation's alignment, which has to be looked up first.
+/// A shared node: that of a token alone, or that of a call whose operation runs elsewhere. The state of
+/// the first is at a fixed offset; the offset of the second depends on the alignment of the operation,
+/// which takes one more load.
 #[derive(Clone)]
 pub(crate) enum NodeRef {
     Token(Arc<Node<()>>),
     Call(Arc<Node<CallCell>>),
 }
 
-/// As `NodeRef`, without keeping the node.
+/// As `NodeRef`, without keeping the node alive.
 #[derive(Clone)]
 pub(crate) enum NodeWeak {
     Token(Weak<Node<()>>),
@@ -149,7 +158,7 @@ impl Head {
 }
 
 impl NodeRef {
-    /// A token below `parents`, fired already if one of them is.
+    /// A token below `parents`, cancelled already if one of them is.
     #[inline]
     pub(crate) fn new(terms: Terms, watch: Watch, parents: &[Self]) -> Self {
         let head = Head::new(terms, watch);
@@ -167,14 +176,14 @@ impl NodeRef {
         }
     }
 
-    /// The call that this token was given out ahead of has begun, and `call` is its node: from here on the token hears all that the call
-    /// does.
+    /// Links this token, which was created before its call, below the node of the call that has begun
+    /// now.
     pub(crate) fn begin(&self, call: &Self) {
         self.terms.begin(&call.terms);
         self.link(std::slice::from_ref(call));
     }
 
-    /// Adds a child; it is not reached by a signal that has come before.
+    /// Adds a child. A cancellation that came before does not reach it.
     fn add_child(&self, child: NodeWeak) -> u64 {
         self.ensure_timer();
         let mut links = lock(&self.links);
@@ -184,7 +193,7 @@ impl NodeRef {
         links.more().children.insert(child)
     }
 
-    /// Links the node below `parents`; done once.
+    /// Links the node below `parents`. Called once.
     pub(crate) fn link(&self, parents: &[Self]) {
         if parents.is_empty() {
             return;
@@ -204,7 +213,7 @@ impl NodeRef {
             self.state.store(CLOCKED, Ordering::Release);
         }
         drop(links);
-        // Linked, now look: a parent that fired before could not reach the child, one that fires from here on can.
+        // Read after linking: a parent cancelled before could not reach this child, any later one can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.cancellation()) {
             let callbacks = self.send(Trigger::Earlier(self.cause_from_parent(cause), reason));
             propagate::run_callbacks(callbacks);
@@ -213,7 +222,7 @@ impl NodeRef {
 }
 
 impl Head {
-    /// The node of the call that this token was given out ahead of, once that has begun.
+    /// The node of the call that this token was created for, once that call has begun.
     fn call(&self) -> Option<NodeRef> {
         match self.terms {
             Terms::Ahead(_) => self.first_parent(),
@@ -227,7 +236,7 @@ impl Head {
         Some(first.parent.clone())
     }
 
-    /// Why the token has fired, if it has. One atomic load, and a clock reading where nobody watches the deadline.
+    /// The cause, if the token is cancelled. One atomic load, and a clock reading while `clocked`.
     #[inline]
     pub(crate) fn cause(&self) -> Option<Cause> {
         if self.is_live() {
@@ -236,7 +245,7 @@ impl Head {
         self.cause_by_now()
     }
 
-    /// Whether it has not fired, and somebody watches its deadline.
+    /// Whether the token is not cancelled and something else watches its deadline.
     #[inline]
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.state.load(Ordering::Acquire), PLAIN | WATCHED)
@@ -249,7 +258,7 @@ impl Head {
         })
     }
 
-    /// As `fired`, without a look at those above.
+    /// As `cause`, without regard to the parents.
     fn cause_by_itself(&self) -> Option<Cause> {
         if self.known_cause().is_none() && self.terms.is_due() {
             self.expire();
@@ -257,12 +266,12 @@ impl Head {
         self.known_cause()
     }
 
-    /// As `fired`, without a look at the clock.
+    /// As `cause`, without a clock reading.
     fn known_cause(&self) -> Option<Cause> {
         cause_of(self.state.load(Ordering::Acquire))
     }
 
-    /// Why the token has fired, and the reason given.
+    /// The cause and its reason, if the token is cancelled.
     pub(crate) fn cancellation(&self) -> Option<(Cause, Option<Reason>)> {
         let cause = self.cause()?;
         let links = lock(&self.links);
@@ -270,7 +279,8 @@ impl Head {
         Some((cause, reason))
     }
 
-    /// As `signal`; `None` if the deadline of the token's call had passed before, and did not cancel it.
+    /// As `cancellation`; `None` if the deadline of the call had passed before and did not cancel the
+    /// token.
     pub(crate) fn cancellation_before_deadline(&self) -> Option<(Cause, Option<Reason>)> {
         let cancellation = self.cancellation()?;
         let links = lock(&self.links);
@@ -278,13 +288,14 @@ impl Head {
         (!is_late).then_some(cancellation)
     }
 
-    /// The error that speaks for this token, if it has fired.
+    /// The error of this token, if it is cancelled.
     pub(crate) fn error(&self) -> Option<TimeoutError> {
         let (cause, reason) = self.cancellation()?;
         Some(self.with_call_terms(|terms| terms.error(cause, terms.elapsed(), true, reason)))
     }
 
-    /// With the terms of the call that this token belongs to; one that is linked below another speaks for the same call as that.
+    /// Calls `say` with the terms of the call that this token belongs to. A token below another one
+    /// belongs to the same call.
     pub(crate) fn with_call_terms<T>(&self, say: impl FnOnce(&Terms) -> T) -> T {
         if !matches!(self.terms, Terms::None) {
             return say(&self.terms);
@@ -299,7 +310,7 @@ impl Head {
         say(&Terms::None)
     }
 
-    /// What tells this node from all others.
+    /// Identifies this node among all others.
     pub(crate) fn address(&self) -> *const Self {
         ptr::from_ref(self)
     }
@@ -308,7 +319,8 @@ impl Head {
         &self.terms
     }
 
-    /// The call has ended in time: its own deadline and its caller are forgotten, what lies above still reaches the token.
+    /// The call has ended in time: removes its deadline and its caller's waker. Tokens above still
+    /// cancel this one.
     pub(crate) fn disarm(&self) {
         let mut links = lock(&self.links);
         if self.known_cause().is_none() {
@@ -326,14 +338,14 @@ impl Head {
         }
     }
 
-    /// The nearest deadline of this token and all above it.
+    /// The nearest deadline of this token and all tokens above it.
     pub(crate) fn deadline(&self) -> Deadline {
         let mut nearest = self.own_deadline();
         if self.has_nearest_deadline() {
             return nearest;
         }
         let mut todo = self.parents();
-        // Above a token with several parents lines may meet again.
+        // Above a token with several parents, paths may meet again.
         let mut seen = HashSet::new();
         while let Some(node) = todo.pop() {
             let is_news = todo.is_empty() || seen.insert(node.address());
@@ -347,8 +359,8 @@ impl Head {
         nearest
     }
 
-    /// Whether no deadline above can be nearer: a call has taken the nearest of all above it for its own, and those are at most
-    /// forgotten.
+    /// Whether no deadline above can be nearer. A call has taken the nearest deadline above as its own,
+    /// and deadlines above are removed but never moved forward.
     fn has_nearest_deadline(&self) -> bool {
         let is_live = self.state.load(Ordering::Acquire) != PLAIN;
         is_live && self.terms.is_call() && self.terms.cancels_at_deadline() && self.call().is_none()
@@ -360,7 +372,7 @@ impl Head {
         parents.iter().map(|link| link.parent.clone()).collect()
     }
 
-    /// When a reader fires the token, if none but readers do.
+    /// When a reader must cancel the token, if only readers do.
     pub(crate) fn unwatched_deadline(&self) -> Tick {
         match self.state.load(Ordering::Acquire) {
             CLOCKED => self
@@ -371,7 +383,7 @@ impl Head {
         }
     }
 
-    /// As `Terms::caller_end`, as long as the call has not ended in time.
+    /// As `Terms::caller_end`, until the call has ended in time.
     pub(crate) fn caller_end(&self) -> Option<Deadline> {
         if let Some(call) = self.call() {
             return call.caller_end();

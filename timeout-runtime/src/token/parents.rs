@@ -1,4 +1,4 @@
-//! What a token hangs on, and how a long chain of tokens is let go.
+//! The parents of a token, and how a long chain of tokens is dropped without recursion.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -8,13 +8,13 @@ use crate::unwind;
 
 use super::node::NodeRef;
 
-/// A parent, and the child's place in its links.
+/// A parent, and the key of the child in the parent's links.
 pub(super) struct Link {
     pub(super) parent: NodeRef,
     pub(super) key: u64,
 }
 
-/// What a token hangs on: one parent, as a rule.
+/// The parents of a token, mostly one.
 pub(super) enum Parents {
     One(Link),
     Many(Box<[Link]>),
@@ -29,10 +29,10 @@ impl Parents {
     }
 }
 
-/// Parents that a thread is about to let go of, while it is letting go of a child.
+/// Parents that this thread drops next, while it drops a child.
 struct LettingGo {
     active: Cell<bool>,
-    // Without a destructor, so that it outlives every other thread-local, whose destructors may let go of tokens.
+    // Without a destructor: destructors of other thread-locals may drop tokens.
     list: ManuallyDrop<RefCell<Vec<Parents>>>,
 }
 
@@ -44,7 +44,8 @@ const_thread_local! {
 }
 
 impl LettingGo {
-    /// The last child of a parent drops that parent, and so on up: each goes into the list, not into the next stack frame.
+    /// Dropping the last child of a parent drops that parent, and so on. Each parent is put into the
+    /// list, not into the next stack frame.
     fn add(&self, parents: Parents) {
         if self.active.replace(true) {
             self.list.borrow_mut().push(parents);
@@ -63,7 +64,7 @@ impl LettingGo {
     }
 }
 
-/// Lets go of a dropped node's parents, after it has left their links.
+/// Drops the parents of a dropped node, which is unlinked from them already.
 pub(super) fn let_go(parents: Parents) {
     LETTING_GO.with(|going| going.add(parents));
 }

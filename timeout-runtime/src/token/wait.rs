@@ -1,4 +1,4 @@
-//! Waiting for a token: in async code, in blocking code, and by callback.
+//! Waits for the cancellation of a token: in async code, in blocking code, and by callback.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -17,14 +17,15 @@ use super::links::Callback;
 use super::node::NodeWeak;
 
 impl CancelToken {
-    /// Waits until the token fires.
+    /// Waits until the token is cancelled.
     ///
-    /// Cancel safe: a future that is dropped leaves nothing behind, and the next one sees a signal that has come meanwhile.
+    /// Cancel safe: a dropped future leaves nothing behind, and the next one sees a cancellation that
+    /// came in between.
     pub fn cancelled(&self) -> Cancelled<'_> {
         Cancelled(Waiting::new(self))
     }
 
-    /// As [`cancelled`](Self::cancelled), for where the token cannot be borrowed.
+    /// As [`cancelled`](Self::cancelled), where the token cannot be borrowed.
     pub fn cancelled_owned(self) -> CancelledOwned {
         CancelledOwned(Waiting::new(self))
     }
@@ -48,14 +49,15 @@ impl CancelToken {
         .await
     }
 
-    /// Runs `callback` when the token fires, or at once if it has. This is how blocking I/O is interrupted: shut the socket down,
-    /// kill the child.
+    /// Runs `callback` when the token is cancelled, or immediately if it is cancelled already. This is
+    /// how blocking I/O is interrupted: shut the socket down, kill the child.
     ///
-    /// A deadline runs its callbacks on background threads, several at a time, a
-    /// [`cancel`](Self::cancel) on its own thread; both outside any call. A panic ends in the callback.
+    /// A deadline runs its callbacks on background threads, several at a time; [`cancel`](Self::cancel)
+    /// runs them on its own thread. Callbacks run outside any call. A panic ends in the callback.
     /// A callback is dropped with its token: if all clones of a token are dropped, it is not called.
     ///
-    /// Bind the registration to a name (`let _registration = ..`): `let _ = ..` drops it, and with it the callback, at once.
+    /// Bind the registration to a name (`let _registration = ..`). With `let _ = ..` it is dropped
+    /// immediately, and the callback with it.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -80,11 +82,11 @@ impl CancelToken {
         }
     }
 
-    /// Sleeps for `duration`, or until the token fires. For blocking code.
+    /// Blocks the thread for `duration`, or until the token is cancelled.
     ///
     /// # Errors
     ///
-    /// If the token fires first, as [`check`](Self::check).
+    /// If the token is cancelled first, as [`check`](Self::check).
     pub fn sleep(&self, duration: Duration) -> Result<(), TimeoutError> {
         match self.wait_timeout(duration) {
             None => Ok(()),
@@ -92,9 +94,9 @@ impl CancelToken {
         }
     }
 
-    /// Waits for the token to fire, for `duration` at most; its cause, or `None` if the time passed first. For blocking code.
-    /// [`Duration::MAX`] waits without end.
-    #[must_use = "tells whether the token has fired"]
+    /// Blocks the thread until the token is cancelled, for `duration` at most. Returns the cause, or
+    /// `None` if the time passed first. [`Duration::MAX`] waits without a bound.
+    #[must_use = "tells whether the token is cancelled"]
     pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
         let until = Tick::now().plus(duration);
         let mut waiting = Waiting::new(self);
@@ -106,7 +108,7 @@ impl CancelToken {
             if Clock::Real.has_reached(until) {
                 return None;
             }
-            // A deadline that nobody watches is watched here, for as long as it is one.
+            // If no timer cancels the token at its deadline, this thread does.
             let own = self.0.unwatched_deadline();
             let look_again = if self.0.ensure_timers() {
                 Tick::NEVER
@@ -118,10 +120,10 @@ impl CancelToken {
     }
 }
 
-/// How often a token is looked at that nobody else looks out for.
+/// Poll interval when no timer thread is available.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// One who waits: registered until the signal comes or he leaves.
+/// A registered wait. Dropping it removes the registration.
 struct Waiting<T: Borrow<CancelToken>> {
     token: T,
     key: Option<u64>,
@@ -132,7 +134,7 @@ impl<T: Borrow<CancelToken>> Waiting<T> {
         Self { token, key: None }
     }
 
-    /// Registers, then looks.
+    /// Registers `waker` before it reads the token, so no cancellation is missed.
     fn register(&mut self, waker: &Waker) -> Option<Cause> {
         let node = &self.token.borrow().0;
         if let Some(cause) = node.cause() {
@@ -153,7 +155,7 @@ impl<T: Borrow<CancelToken>> Waiting<T> {
             return Poll::Ready(());
         }
         if !self.token.borrow().0.ensure_timers() {
-            // There is no timer to be had: look again as soon as others have had their turn.
+            // No timer thread is available: poll again after other tasks.
             context.waker().wake_by_ref();
         }
         Poll::Pending
@@ -168,7 +170,7 @@ impl<T: Borrow<CancelToken>> Drop for Waiting<T> {
     }
 }
 
-/// Resolves when a token fires; made by [`CancelToken::cancelled`].
+/// Resolves when a token is cancelled. Created by [`CancelToken::cancelled`].
 #[must_use = "futures do nothing unless polled"]
 pub struct Cancelled<'a>(Waiting<&'a CancelToken>);
 
@@ -186,7 +188,7 @@ impl fmt::Debug for Cancelled<'_> {
     }
 }
 
-/// Resolves when a token fires; made by [`CancelToken::cancelled_owned`].
+/// Resolves when a token is cancelled. Created by [`CancelToken::cancelled_owned`].
 #[must_use = "futures do nothing unless polled"]
 pub struct CancelledOwned(Waiting<CancelToken>);
 
@@ -206,21 +208,22 @@ impl fmt::Debug for CancelledOwned {
     }
 }
 
-/// A callback that waits for a token; made by [`CancelToken::on_cancel`]. Dropping it takes the callback back, without waiting
-/// for one that is running.
+/// A registered callback. Created by [`CancelToken::on_cancel`]. Dropping it removes the callback, and
+/// does not wait for one that runs.
 #[must_use = "dropping the registration takes the callback back; bind it, as in `let _registration = ..`, or call `forget()`"]
 pub struct Registration {
     place: Option<(NodeWeak, u64)>,
 }
 
 impl Registration {
-    /// Takes the callback back; whether that kept it from running. `false` also if it went with its token.
+    /// Removes the callback. Returns `true` if that prevented it from running, `false` if it runs, has
+    /// run, or was dropped with its token.
     #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
     pub fn unregister(mut self) -> bool {
         self.take_back()
     }
 
-    /// Leaves the callback in place for as long as the token lives.
+    /// Keeps the callback registered for as long as the token exists.
     pub fn forget(mut self) {
         self.place = None;
     }

@@ -1,4 +1,4 @@
-//! What races on a token's links, in every order.
+//! Models of what can race on the links of a token, in every order.
 
 use super::*;
 use crate::CancelToken;
@@ -6,7 +6,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 use std::task::Wake;
 
-/// A signal that somebody has got, and how often.
+/// Counts wake-ups and calls.
 #[derive(Default)]
 struct Heard(AtomicUsize);
 
@@ -16,7 +16,7 @@ impl Wake for Heard {
     }
 }
 
-/// Cancels `token` while `other` runs; both are over when this returns.
+/// Cancels `token` on another thread while `other` runs. Returns after both.
 fn cancel_beside<T>(token: &CancelToken, other: impl FnOnce() -> T) -> T {
     let canceller = {
         let token = token.clone();

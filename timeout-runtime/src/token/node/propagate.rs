@@ -1,4 +1,4 @@
-//! How a signal travels from a node to every token below.
+//! Cancels a token and all tokens below it.
 
 use std::collections::HashSet;
 use std::task::Waker;
@@ -12,8 +12,8 @@ use crate::{background, parking, timer, unwind};
 use super::super::links::{Callback, ToNotify};
 use super::{Head, NodeWeak, PLAIN, code};
 
-/// Runs each callback on a background thread. Paused time stands still meanwhile: a callback makes an
-/// operation stop, and grace must not pass before that.
+/// Runs each callback on a background thread. Paused time stands still until they have returned: a
+/// callback makes an operation stop, and grace must not pass before that.
 pub(super) fn run_callbacks(callbacks: Vec<Callback>) {
     if callbacks.is_empty() {
         return;
@@ -28,7 +28,7 @@ pub(super) fn run_callbacks(callbacks: Vec<Callback>) {
     }
 }
 
-/// Wakes them all: one that panics keeps no other from being woken.
+/// Wakes all. A waker that panics keeps no other from being woken.
 fn wake_all(wakers: Vec<Waker>) {
     let mut wakers = wakers.into_iter();
     while !wakers.as_slice().is_empty() {
@@ -36,38 +36,40 @@ fn wake_all(wakers: Vec<Waker>) {
     }
 }
 
-/// What makes a token fire.
+/// What cancels a token.
 pub(super) enum Trigger {
-    /// Its deadline has come.
+    /// Its deadline.
     Deadline,
-    /// Somebody says so, with a reason perhaps.
+    /// A canceller, with a cause and perhaps a reason.
     From(Cause, Option<Reason>),
-    /// As `From`, before the token was there.
+    /// A parent that was cancelled before the token was linked to it.
     Earlier(Cause, Option<Reason>),
 }
 
 impl Head {
-    /// The cause as this node reads it when it comes from above.
+    /// The cause in this node when a parent is cancelled with `cause`.
     pub(super) fn cause_from_parent(&self, cause: Cause) -> Cause {
         match self.terms {
-            // The call's own node has done so.
+            // The node of the call has translated it already.
             Terms::Ahead(_) => cause,
             _ if self.terms.is_call() => cause.entering(),
             _ => cause,
         }
     }
 
-    /// The deadline has come, unless it has been forgotten meanwhile. Callbacks run on background threads.
+    /// Cancels the token at its deadline, unless the call has ended in time. Callbacks run on background
+    /// threads.
     pub(crate) fn expire(&self) {
         run_callbacks(self.send(Trigger::Deadline));
     }
 
-    /// Fires with `cause` unless the token has fired before. Callbacks run on background threads.
+    /// Cancels the token with `cause`, unless it is cancelled. Callbacks run on background threads.
     pub(crate) fn cancel(&self, cause: Cause, reason: Option<&Reason>) {
         run_callbacks(self.propagate(cause, reason));
     }
 
-    /// As `fire`, for a caller that must not be held up: wakers of other code run on a background thread too.
+    /// As `cancel`, for a caller that must not be delayed: wakers of other code run on background
+    /// threads too.
     pub(crate) fn cancel_without_waiting(&self, cause: Cause) {
         let ToNotify {
             wakers, callbacks, ..
@@ -80,13 +82,12 @@ impl Head {
         run_callbacks(callbacks);
     }
 
-    /// Fires with `cause` unless the token has fired before, and wakes all who wait. What is left to do is to run the callbacks.
+    /// Cancels the token unless it is cancelled, and wakes the waiters. Returns the callbacks to run.
     pub(crate) fn propagate(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
         self.send(Trigger::From(cause, reason.cloned()))
     }
 
-    /// Sends a signal down to every token below, and wakes all who wait. The callbacks are left to
-    /// be run.
+    /// Cancels the token and all below, and wakes the waiters. Returns the callbacks to run.
     pub(super) fn send(&self, trigger: Trigger) -> Vec<Callback> {
         let ToNotify {
             wakers, callbacks, ..
@@ -95,11 +96,11 @@ impl Head {
         callbacks
     }
 
-    /// Sends a signal down to every token below. When it returns they all read fired, also if somebody else is at it.
-    /// What is left are the wakers and the callbacks.
+    /// Cancels the token and all below. When this returns they are all cancelled, even if another
+    /// thread cancels them at the same time. Returns the wakers and callbacks.
     fn mark_all(&self, trigger: Trigger) -> ToNotify {
         let mut to_notify = ToNotify::default();
-        // Where lines of tokens meet, or another one sends a signal too, a token is met that has fired already.
+        // A node may be reached twice: by two paths, or after another thread has cancelled it.
         let mut met = HashSet::new();
         self.mark(trigger, &mut to_notify);
         while let Some((child, cause, reason)) = to_notify.children.pop() {
@@ -117,19 +118,19 @@ impl Head {
         to_notify
     }
 
-    /// Fires this one token, if it has not fired, and finds those that its signal has to reach.
+    /// Cancels this one token, unless it is cancelled, and collects what the cancellation notifies.
     fn mark(&self, trigger: Trigger, to_notify: &mut ToNotify) {
         if self.reached.load(Ordering::Acquire) != 0 {
             return;
         }
         let mut links = lock(&self.links);
         if self.known_cause().is_none() {
-            // Who says that the deadline has come has looked. Only that it may have been forgotten since.
+            // For `Trigger::Deadline` the clock was read. The call may have ended in time since.
             let is_live = self.state.load(Ordering::Acquire) != PLAIN;
             let is_due = is_live && (matches!(trigger, Trigger::Deadline) || self.terms.is_due());
             let (cause, reason) = match trigger {
                 Trigger::Earlier(cause, reason) => (cause, reason),
-                // Whoever comes after the deadline comes too late to be the cause.
+                // A canceller that comes after the deadline is not the cause.
                 _ if is_due => (self.terms.deadline_cause(), None),
                 Trigger::From(cause, reason) => (cause, reason),
                 Trigger::Deadline => return,

@@ -1,11 +1,11 @@
-//! Chains, trees and meshes of tokens.
+//! Tests of long chains, wide trees and meshes of tokens.
 
 use super::*;
 use crate::{CancelToken, Timeout};
 use std::thread;
 use std::time::Duration;
 
-/// So deep or wide that a recursion overflows the stack of `on_a_small_stack`.
+/// So deep or wide that a recursion would overflow the stack of `on_a_small_stack`.
 const MANY: usize = 200_000;
 
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
@@ -33,13 +33,13 @@ fn a_long_chain_is_cancelled_and_dropped_in_any_order() {
         let mut leaf_first = chain();
         while leaf_first.pop().is_some() {}
 
-        // Only the leaf is left to hold the chain.
+        // Only the leaf holds the chain.
         let leaf = chain().pop();
         drop(leaf);
     });
 }
 
-/// Guards against a list of what is let go that keeps some of it.
+/// The list of dropped parents once kept some of them.
 #[test]
 fn a_chain_that_is_let_go_leaves_nothing() {
     let held = Arc::new(());
@@ -75,7 +75,7 @@ fn ended_calls_leave_no_link_on_a_parent_that_outlives_them() {
             assert!(inline.is_ok());
         }
     });
-    // A worker lets go of the last call's record just after it has answered.
+    // A worker drops its reference to the last call just after it has published the result.
     while parent.0.children() != 0 {
         thread::yield_now();
     }
@@ -120,7 +120,7 @@ fn the_nearest_deadline_above_holds_whatever_else_there_is() {
     assert_eq!(token(far, &[tokens[0].0.clone()]).deadline(), near);
 }
 
-/// Reading such a token is one atomic load: no look at the clock, and no token cloned to ask it.
+/// Reading such a token is one atomic load, without a clock reading or a clone.
 #[test]
 fn a_deadline_that_somebody_watches_is_left_to_him() {
     let terms = Terms::context(Deadline::after(Duration::ZERO));

@@ -1,4 +1,4 @@
-//! Seeing to it that tokens fire at their deadlines, whoever looks at them.
+//! Makes the timer cancel tokens at their deadlines, so that no reader has to.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -9,11 +9,11 @@ use crate::timer::{self, Alarm};
 
 use super::{CLOCKED, Head, NodeRef, WATCHED};
 
-/// Whether the timer's thread could ever not be had for a token.
+/// Whether the timer thread was ever refused for a token.
 static ANY_WITHOUT_TIMER: AtomicBool = AtomicBool::new(false);
 
 impl Head {
-    /// Has those above fire whose time has come, where nobody else sees to that.
+    /// Cancels tokens above whose deadline has passed, where no timer does.
     pub(super) fn expire_parents(&self) {
         if ANY_WITHOUT_TIMER.load(Ordering::Relaxed) {
             for parent in self.parents() {
@@ -24,14 +24,14 @@ impl Head {
 }
 
 impl NodeRef {
-    /// Makes sure that the token fires at its deadline without anybody looking at it; `false` if the timer's thread cannot be had for that.
+    /// Makes the timer cancel the token at its deadline. Returns `false` if there is no timer thread.
     pub(crate) fn ensure_timer(&self) -> bool {
         let own = self.terms.cancels_at();
         if self.state.load(Ordering::Acquire) != CLOCKED || own.is_never() {
             return true;
         }
         if self.terms.clock() != Clock::Real {
-            // Who runs by a virtual clock is woken by that clock, and fires its token itself.
+            // With Tokio's paused clock, Tokio wakes the task and the task cancels its own token.
             return true;
         }
         let mut links = lock(&self.links);
@@ -48,12 +48,13 @@ impl NodeRef {
         true
     }
 
-    /// Whether a reader of a token below has to look up, because nobody attends to this one or to one above.
+    /// Whether readers of tokens below must check this token, because it has no timer.
     pub(super) fn is_without_timer(&self) -> bool {
         ANY_WITHOUT_TIMER.load(Ordering::Relaxed) && self.state.load(Ordering::Acquire) == CLOCKED
     }
 
-    /// As `attend`, for this token and all above it. Those that nobody attends to and whose time has come fire here.
+    /// As `ensure_timer`, for this token and all above. Tokens without a timer whose deadline has passed
+    /// are cancelled here.
     pub(crate) fn ensure_timers(&self) -> bool {
         if !ANY_WITHOUT_TIMER.load(Ordering::Relaxed) {
             return true;

@@ -1,4 +1,4 @@
-//! Who waits for a signal: the caller of the token's call, wakers and callbacks.
+//! Registers what a cancellation notifies: the caller of the call, wakers and callbacks.
 
 use std::task::Waker;
 
@@ -9,18 +9,19 @@ use super::super::links::{Callback, More};
 use super::Head;
 
 impl Head {
-    /// Has the signal, and the operation's end, wake `waker`. To be called before each look.
+    /// Registers the waker of the caller, for a cancellation and for the end of the operation. The
+    /// caller reads the state after that.
     pub(crate) fn set_caller_waker(&self, waker: &Waker) {
         parking::replace_waker(&self.links, |links| Some(&mut links.caller_waker), waker);
     }
 
-    /// The caller has gone, and is not to be woken any more.
+    /// Removes the waker of a caller that has left.
     pub(crate) fn forget_caller_waker(&self) {
         let caller_waker = lock(&self.links).caller_waker.take();
         unwind::drop_catching(caller_waker);
     }
 
-    /// The waker of the caller, who is about to be woken.
+    /// Takes the waker of the caller, to wake it.
     pub(crate) fn take_caller_waker(&self) -> Option<Waker> {
         lock(&self.links).caller_waker.take()
     }
@@ -32,7 +33,7 @@ impl Head {
         }
     }
 
-    /// Adds one who waits for the signal; `None` if it has come.
+    /// Registers a waker. Returns `None` if the token is cancelled.
     pub(crate) fn add_waiter(&self, waker: Waker) -> Option<u64> {
         let mut links = lock(&self.links);
         if self.known_cause().is_some() {
@@ -42,9 +43,9 @@ impl Head {
         Some(links.more().waiters.insert(Some(waker)))
     }
 
-    /// Has the signal wake `waker` instead of the one added before; `false` if it has come.
+    /// Replaces a registered waker. Returns `false` if the token is cancelled.
     pub(crate) fn set_waiter(&self, key: u64, waker: &Waker) -> bool {
-        // The signal takes the place away, under the same lock.
+        // A cancellation removes the entry under the same lock.
         parking::replace_waker(
             &self.links,
             |links| links.more.as_mut()?.waiters.get_mut(key),
@@ -56,7 +57,7 @@ impl Head {
         unwind::drop_catching(self.unlink(|more| more.waiters.remove(key)));
     }
 
-    /// Adds a callback, or gives it back if the signal has come.
+    /// Registers a callback, or returns it if the token is cancelled.
     pub(crate) fn add_callback(&self, callback: Callback) -> Result<u64, Callback> {
         let mut links = lock(&self.links);
         if self.known_cause().is_some() {
@@ -69,7 +70,7 @@ impl Head {
         self.unlink(|more| more.callbacks.remove(key))
     }
 
-    /// Takes something out of the links, which are empty once the token has fired.
+    /// Takes an entry out of the links, which are empty once the token is cancelled.
     pub(in crate::token) fn unlink<T>(
         &self,
         take: impl FnOnce(&mut More) -> Option<T>,
