@@ -5,7 +5,7 @@ mod support;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, SHORT, SOON, limit};
+use support::{EVERY_WAY, SOON, limit, short};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Outcome, TimeoutError, check, is_cancelled, timeout,
 };
@@ -28,7 +28,7 @@ fn whoever_asks_without_a_token_is_told_what_the_token_says() {
     for way in EVERY_WAY {
         // Of an operation that takes its token, and of one that lets nobody make one before the deadline.
         for takes_token in [true, false] {
-            let outcome = way.run(&limit("asking::timed_out", SHORT), move |token| {
+            let outcome = way.run(&limit("asking::timed_out", short()), move |token| {
                 let token = takes_token.then_some(token);
                 assert!(!is_cancelled() && check().is_ok(), "{way:?}");
                 let error = until_told();

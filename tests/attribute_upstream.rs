@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, Gate, Way, eventually, limit, record, until_fired};
+use support::{EVERY_WAY, Gate, Way, eventually, limit, record, short_limit, until_fired};
 use timeout_runtime::{CallStatus, CancelToken, Cause, Deadline, EventKind, TimeoutError, timeout};
 
 #[macro_use]
@@ -105,7 +105,7 @@ fn a_call_below_a_cancelled_token_is_not_started() {
 #[test]
 fn a_shared_deadline_that_passes_first_is_the_cause() {
     for way in EVERY_WAY {
-        let deadline = Deadline::after(Duration::from_millis(150));
+        let deadline = Deadline::after(short_limit());
         let error = shared::call(way, deadline).unwrap_err();
         assert!(deadline.has_passed(), "{way:?}: early");
         assert!(error.is_deadline_exceeded(), "{way:?}: {error:?}");

@@ -6,12 +6,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use crowd::BRIEF;
 use support::{EVERY_WAY, Gate, SOON, Way, limit, record};
+use support::{short, short_limit};
 use timeout_runtime::{EventKind, Outcome, TimeoutError};
 use tokio::runtime;
-
-const LIMIT: Duration = Duration::from_millis(BRIEF);
 
 /// Guards against a success that is handed out because the operation ended in one poll, long after the limit.
 #[test]
@@ -19,8 +17,8 @@ fn a_result_that_comes_after_the_limit_is_late_unless_a_poll_in_place_returns_it
     for way in EVERY_WAY {
         let name = Box::leak(format!("blocking_async_body::late::{way:?}").into_boxed_str());
         let recorder = record(name);
-        let outcome = way.run(&limit(name, BRIEF), |_| {
-            std::thread::sleep(LIMIT + LIMIT / 2);
+        let outcome = way.run(&limit(name, short()), |_| {
+            std::thread::sleep(short_limit() + short_limit() / 2);
             Ok::<_, TimeoutError>(1)
         });
         if way == Way::AsyncInline {
@@ -30,7 +28,7 @@ fn a_result_that_comes_after_the_limit_is_late_unless_a_poll_in_place_returns_it
             let Outcome::TimedOut(error) = outcome else {
                 panic!("{way:?}: {outcome:?}");
             };
-            assert!(error.elapsed() >= LIMIT, "{way:?}: {error}");
+            assert!(error.elapsed() >= short_limit(), "{way:?}: {error}");
             assert_eq!(
                 recorder.wait_for(2),
                 [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
@@ -38,7 +36,7 @@ fn a_result_that_comes_after_the_limit_is_late_unless_a_poll_in_place_returns_it
             );
         }
         for event in recorder.events() {
-            assert!(event.elapsed >= LIMIT, "{way:?}: {event}");
+            assert!(event.elapsed >= short_limit(), "{way:?}: {event}");
         }
     }
 }
@@ -50,7 +48,7 @@ fn off_its_callers_thread_a_blocking_body_holds_nobody_up() {
         let release = Gate::new();
         let body = release.clone();
         let outcome = crowd::ends(move || {
-            way.run(&limit("blocking_async_body::free", BRIEF), move |_| {
+            way.run(&limit("blocking_async_body::free", short()), move |_| {
                 body.wait();
                 Ok::<_, TimeoutError>(1)
             })
@@ -69,7 +67,7 @@ fn a_body_that_blocks_piece_by_piece_is_timed_out_between_the_pieces() {
     let start = Instant::now();
     let runtime = runtime::Builder::new_current_thread().build().unwrap();
     let outcome: Outcome<(), TimeoutError> = runtime.block_on(
-        limit("blocking_async_body::pieces", BRIEF).outcome_async(|_| async {
+        limit("blocking_async_body::pieces", short()).outcome_async(|_| async {
             while start.elapsed() < SOON {
                 std::thread::sleep(Duration::from_millis(1));
                 tokio::task::yield_now().await;

@@ -9,14 +9,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crowd::crowd;
-use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, until_fired};
+use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, short, until_fired};
 use timeout_runtime::{Cause, Deadline, Outcome, TimeoutError};
 
 const LONG: u64 = 60_000;
-/// Soon over, and long enough for two calls, one inside the other, to start on a busy machine.
-const BRIEF: u64 = 400;
 /// So many rows of a table at once.
 const AT_ONCE: usize = 10;
+
+/// A limit that passes, and that leaves two calls, one inside the other, time to start before.
+fn brief() -> u64 {
+    2 * short()
+}
 
 /// The cause of an ending without an answer.
 fn cause<T, E>(outcome: &Outcome<T, E>) -> Option<Cause> {
@@ -92,11 +95,11 @@ fn a_call_that_tries_again_and_again_ends_by_its_own_limit() {
     crowd(AT_ONCE, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
         let (sender, causes) = mpsc::channel();
-        let outer = limit("budgets::retries", BRIEF * 2);
+        let outer = limit("budgets::retries", brief() * 2);
         let outcome = outer_way.run(&outer, move |_| {
             let start = Instant::now();
             while start.elapsed() < SOON {
-                let inner = limit("budgets::attempt", BRIEF / 4);
+                let inner = limit("budgets::attempt", brief() / 4);
                 let outcome = inner_way.run(&inner, |token| until_fired(&token));
                 sender.send(cause(&outcome)).unwrap();
                 if cause(&outcome) == Some(Cause::DeadlineExceeded) {
@@ -124,7 +127,7 @@ fn a_call_that_tries_again_on_every_error_ends_by_its_own_limit() {
     crowd(4, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
         let (sender, last) = mpsc::channel();
-        let outer = limit("budgets::errors", BRIEF);
+        let outer = limit("budgets::errors", brief());
         let outcome = outer_way.run(&outer, move |_| {
             let start = Instant::now();
             while start.elapsed() < SOON {
@@ -154,8 +157,8 @@ fn equal_limits_time_out_outside_and_exceed_the_deadline_inside() {
     crowd(AT_ONCE, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
         let (sender, inside) = mpsc::channel();
-        let outcome = outer_way.run(&limit("budgets::equal", BRIEF), move |_| {
-            let inner = limit("budgets::equal", BRIEF);
+        let outcome = outer_way.run(&limit("budgets::equal", brief()), move |_| {
+            let inner = limit("budgets::equal", brief());
             let outcome = inner_way.run(&inner, |token| until_fired(&token));
             sender.send(cause(&outcome)).unwrap();
             outcome.into_result()
@@ -242,7 +245,7 @@ fn level(
     level: usize,
     sender: &mpsc::Sender<(usize, Option<Cause>)>,
 ) {
-    let ms = if level == nearest { BRIEF } else { LONG };
+    let ms = if level == nearest { brief() } else { LONG };
     let send = sender.clone();
     let outcome = ways[level].run(&limit("budgets::level", ms), move |token| {
         if level < 2 {
@@ -266,7 +269,7 @@ fn a_call_inside_shares_the_grace_of_the_call_around() {
         let (gate, (sender, inside)) = (Gate::new(), mpsc::channel());
         let held = gate.clone();
         let grace = Duration::from_millis(100);
-        let outer = limit("budgets::around", BRIEF).with_grace(grace);
+        let outer = limit("budgets::around", brief()).with_grace(grace);
         let outcome = Way::SyncInline.run(&outer, move |_| {
             let inner = limit("budgets::graceful", LONG).with_grace(Duration::from_secs(60));
             let outcome = way.run(&inner, move |_| {
@@ -282,7 +285,7 @@ fn a_call_inside_shares_the_grace_of_the_call_around() {
         let outer = outcome.timeout_error().unwrap();
         assert!(outer.is_timed_out(), "{way:?}: {outer:?}");
         assert!(
-            outer.elapsed() >= Duration::from_millis(BRIEF) + grace,
+            outer.elapsed() >= Duration::from_millis(brief()) + grace,
             "{way:?}"
         );
         assert!(inner.elapsed() < SOON, "{way:?}: {inner:?}");

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use support::{
-    ASYNC, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, eventually, limit, runtime, until_fired,
+    ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, eventually, limit, runtime, short, until_fired,
 };
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
@@ -21,7 +21,7 @@ const LONG: u64 = 60_000;
 
 #[track_caller]
 fn times_out(way: Way, name: &'static str) {
-    let outcome = way.run(&limit(name, SHORT), |token| until_fired(&token));
+    let outcome = way.run(&limit(name, short()), |token| until_fired(&token));
     assert!(
         matches!(outcome, Outcome::TimedOut(_)),
         "{way:?}: {outcome:?}"
@@ -33,7 +33,7 @@ fn a_callback_that_panics_keeps_no_other_from_running() {
     for way in EVERY_WAY {
         let (first, last) = (Gate::new(), Gate::new());
         let (one, two) = (first.clone(), last.clone());
-        let outcome = way.run(&limit("callbacks::panics", SHORT), move |token| {
+        let outcome = way.run(&limit("callbacks::panics", short()), move |token| {
             token.on_cancel(move || one.open()).forget();
             token.on_cancel(|| panic!("no call back")).forget();
             token.on_cancel(move || two.open()).forget();
@@ -53,7 +53,7 @@ fn a_callback_that_blocks_holds_up_neither_its_call_nor_others() {
     for way in EVERY_WAY {
         let (entered, leave) = (Gate::new(), Gate::new());
         let (is_in, held) = (entered.clone(), leave.clone());
-        let outcome = way.run(&limit("callbacks::blocks", SHORT), move |token| {
+        let outcome = way.run(&limit("callbacks::blocks", short()), move |token| {
             token
                 .on_cancel(move || {
                     is_in.open();
@@ -81,7 +81,7 @@ fn a_callback_may_use_its_token_and_make_calls() {
         let (sender, done) = mpsc::channel();
         let registration = Arc::<Mutex<Option<Registration>>>::default();
         let own = registration.clone();
-        let outcome = way.run(&limit("callbacks::re_enters", SHORT), move |token| {
+        let outcome = way.run(&limit("callbacks::re_enters", short()), move |token| {
             let inside = token.clone();
             let held = own.clone();
             *own.lock().unwrap() = Some(token.on_cancel(move || {
@@ -183,7 +183,7 @@ type Call = Pin<Box<dyn Future<Output = Outcome<(), TimeoutError>> + Send>>;
 
 /// A call that is never ready, polled once with `waker`.
 fn polled(way: Way, name: &'static str, waker: &Waker) -> Call {
-    let mut call = way.start(&limit(name, SHORT), |token| async move {
+    let mut call = way.start(&limit(name, short()), |token| async move {
         token.cancelled().await;
         token.check()
     });
@@ -294,7 +294,7 @@ fn a_waker_that_blocks_holds_up_no_other_call() {
             for other in [Way::SyncWorker, Way::SyncInline] {
                 times_out(other, "wakers::beside_a_block");
             }
-            let call = Way::AsyncInline.start(&limit("wakers::beside_a_block", SHORT), |_| {
+            let call = Way::AsyncInline.start(&limit("wakers::beside_a_block", short()), |_| {
                 pending::<Result<(), TimeoutError>>()
             });
             sender.send(block_on(call)).unwrap();

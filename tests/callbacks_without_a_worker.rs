@@ -4,7 +4,7 @@ mod support;
 
 use std::future::pending;
 
-use support::{Gate, SHORT, Way, block_on, limit, runtime};
+use support::{Gate, Way, block_on, limit, runtime, short};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{Outcome, TimeoutError};
 
@@ -27,7 +27,7 @@ fn a_callback_that_blocks_holds_up_no_deadline() {
     busy.wait();
     let (entered, block) = (Gate::new(), leave.clone());
     let is_in = entered.clone();
-    let caller = runtime.spawn(limit("without_a_worker::blocks", SHORT).outcome_task(
+    let caller = runtime.spawn(limit("without_a_worker::blocks", short()).outcome_task(
         |token| async move {
             token
                 .on_cancel(move || {
@@ -41,7 +41,7 @@ fn a_callback_that_blocks_holds_up_no_deadline() {
     entered.wait();
     let (sender, ended) = std::sync::mpsc::channel();
     let beside = std::thread::spawn(move || {
-        let call = Way::AsyncInline.start(&limit("without_a_worker::beside", SHORT), |_| {
+        let call = Way::AsyncInline.start(&limit("without_a_worker::beside", short()), |_| {
             pending::<Result<(), TimeoutError>>()
         });
         sender.send(block_on(call)).unwrap();

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake};
 
-use support::{Gate, SHORT, Way, before_it_opens, limit};
+use support::{Gate, Way, before_it_opens, limit, short};
 use timeout_runtime::{CancelToken, Outcome, TimeoutError};
 
 /// A waker that blocks until its gate opens, as one does whose run queue is full.
@@ -43,10 +43,13 @@ fn a_waker_that_blocks_does_not_hold_the_caller() {
             leave: leave.clone(),
         });
         let outcome: Outcome<(), TimeoutError> = before_it_opens(&leave, move || {
-            way.run(&limit("callers_leave_first::waker", SHORT), move |token| {
-                wait_with(&token, waker);
-                Ok(())
-            })
+            way.run(
+                &limit("callers_leave_first::waker", short()),
+                move |token| {
+                    wait_with(&token, waker);
+                    Ok(())
+                },
+            )
         });
         assert!(
             matches!(outcome, Outcome::TimedOut(_)),

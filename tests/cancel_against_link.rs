@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake};
 use std::thread;
 use std::time::Duration;
 
-use support::{EVERY_WAY, Gate, SHORT, SOON, Way, block_on, in_runtime, limit, record};
+use support::{EVERY_WAY, Gate, SOON, Way, block_on, in_runtime, limit, record, short};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, EventKind, Outcome, TimeoutError,
 };
@@ -340,7 +340,7 @@ fn a_callback_finds_every_token_on_the_way_to_it_cancelled() {
 fn a_callback_of_a_deadline_finds_the_whole_tree_signalled() {
     for way in EVERY_WAY {
         let (sender, seen) = mpsc::channel();
-        let timeout = limit("cancel_against_link::deadline", SHORT).with_grace(SOON);
+        let timeout = limit("cancel_against_link::deadline", short()).with_grace(SOON);
         let outcome = way.run(&timeout, move |token| {
             let tree: Vec<_> = (0..8).map(|_| token.child().child()).collect();
             let all = tree.clone();

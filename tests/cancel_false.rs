@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SHORT, SOON, Way, in_runtime, limit, poll_once, record, until_fired,
+    APART, EVERY_WAY, Gate, SOON, Way, in_runtime, limit, poll_once, record, short, until_fired,
 };
 use timeout_runtime::{
     CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError, timeout,
@@ -32,20 +32,23 @@ fn the_token_does_not_fire_at_the_limit_and_calls_inside_are_not_bound_by_it() {
             let recorder = record("cancel_false::runs_on");
             let (gate, (sender, found)) = (Gate::new(), mpsc::channel());
             let held = gate.clone();
-            let outcome = way.run(&uncancelled("cancel_false::runs_on", SHORT), move |token| {
-                held.wait();
-                let nested = inner_way.run(&limit("cancel_false::inside", LONG), |token| {
-                    token.check().map(|()| 7)
-                });
-                sender
-                    .send(Found {
-                        cause: token.cause(),
-                        deadlines: [token.deadline(), Deadline::current()],
-                        nested,
-                    })
-                    .unwrap();
-                Ok::<_, TimeoutError>(())
-            });
+            let outcome = way.run(
+                &uncancelled("cancel_false::runs_on", short()),
+                move |token| {
+                    held.wait();
+                    let nested = inner_way.run(&limit("cancel_false::inside", LONG), |token| {
+                        token.check().map(|()| 7)
+                    });
+                    sender
+                        .send(Found {
+                            cause: token.cause(),
+                            deadlines: [token.deadline(), Deadline::current()],
+                            nested,
+                        })
+                        .unwrap();
+                    Ok::<_, TimeoutError>(())
+                },
+            );
             assert!(
                 matches!(outcome, Outcome::TimedOut(_)),
                 "{way:?}: {outcome:?}"
@@ -70,8 +73,8 @@ fn the_token_does_not_fire_at_the_limit_and_calls_inside_are_not_bound_by_it() {
 
 #[test]
 fn the_token_does_not_fire_on_the_callers_thread_either() {
-    let outcome = Way::SyncInline.run(&uncancelled("cancel_false::inline", SHORT), |token| {
-        std::thread::sleep(Duration::from_millis(SHORT + 5));
+    let outcome = Way::SyncInline.run(&uncancelled("cancel_false::inline", short()), |token| {
+        std::thread::sleep(Duration::from_millis(short() + 5));
         assert_eq!(token.cause(), None);
         Ok::<_, TimeoutError>(7)
     });
@@ -99,7 +102,7 @@ fn somebody_who_holds_the_token_still_cancels_it() {
 fn an_inherited_deadline_still_reaches_the_token() {
     for way in EVERY_WAY {
         let (sender, inside) = mpsc::channel();
-        let outer = limit("cancel_false::outer", SHORT);
+        let outer = limit("cancel_false::outer", short());
         let outcome = Way::SyncWorker.run(&outer, move |_| {
             let inner = uncancelled("cancel_false::inner", LONG);
             let outcome = way.run(&inner, move |inner| {
@@ -192,7 +195,7 @@ fn a_cancellation_after_the_limit_is_not_the_cause() {
     for way in APART.into_iter().filter(|way| *way != Way::SyncWorker) {
         let (request, running) = (CancelToken::new(), Gate::new());
         let started = running.clone();
-        let timeout = uncancelled("cancel_false::late_cancel", SHORT);
+        let timeout = uncancelled("cancel_false::late_cancel", short());
         let context = timeout_runtime::CallContext::detached().with_token(&request);
         let mut call = Box::pin(context.scope(way.start(&timeout, move |token| async move {
             started.open();
@@ -202,7 +205,7 @@ fn a_cancellation_after_the_limit_is_not_the_cause() {
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         running.wait();
         // The caller's task is busy, and comes back long after the limit.
-        std::thread::sleep(Duration::from_millis(SHORT + 5));
+        std::thread::sleep(Duration::from_millis(short() + 5));
         request.cancel();
         let outcome = support::block_on(call);
         assert!(

@@ -8,8 +8,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crowd::BRIEF;
 use support::{APART, Gate, SOON, Way, in_runtime, limit, record};
+use support::{short, short_limit};
 use timeout_runtime::{CallContext, CancelToken, Cause, EventKind, Outcome, Timeout, TimeoutError};
 
 /// How a body saw its call end, noted on the way out.
@@ -46,14 +46,14 @@ fn assert_timed_out(way: Way, ending: &Outcome<(), TimeoutError>) {
     let Outcome::TimedOut(error) = ending else {
         panic!("{way:?}: {ending:?}");
     };
-    assert!(error.elapsed() >= Duration::from_millis(BRIEF), "{way:?}");
+    assert!(error.elapsed() >= short_limit(), "{way:?}");
 }
 
 /// Guards against a limit that ends the wait and leaves the work running, although it should be told.
 #[test]
 fn with_cancel_the_operation_hears_of_its_limit() {
     for way in APART {
-        let timeout = limit("cancel_or_not::with", BRIEF).cancel_on_timeout(true);
+        let timeout = limit("cancel_or_not::with", short()).cancel_on_timeout(true);
         assert_eq!(note_of_told(way, timeout), Some(Cause::TimedOut), "{way:?}");
     }
 }
@@ -62,7 +62,7 @@ fn with_cancel_the_operation_hears_of_its_limit() {
 #[test]
 fn cancel_is_the_default() {
     for way in APART {
-        let timeout = limit("cancel_or_not::default", BRIEF);
+        let timeout = limit("cancel_or_not::default", short());
         assert_eq!(note_of_told(way, timeout), Some(Cause::TimedOut), "{way:?}");
     }
 }
@@ -72,7 +72,7 @@ fn cancel_is_the_default() {
 fn without_cancel_the_call_ends_at_its_limit_and_the_operation_runs_on_unsignalled() {
     for way in APART {
         let name = Box::leak(format!("cancel_or_not::without::{way:?}").into_boxed_str());
-        let timeout = limit(name, BRIEF).cancel_on_timeout(false);
+        let timeout = limit(name, short()).cancel_on_timeout(false);
         let recorder = record(name);
         let (note, noted) = mpsc::channel();
         let opened = Gate::new();
@@ -98,7 +98,7 @@ fn without_cancel_an_outer_token_still_reaches_the_operation() {
     for way in APART {
         let outer = CancelToken::new();
         let context = CallContext::detached().with_token(&outer);
-        let timeout = limit("cancel_or_not::outer", BRIEF).cancel_on_timeout(false);
+        let timeout = limit("cancel_or_not::outer", short()).cancel_on_timeout(false);
         let (note, noted) = mpsc::channel();
         // Only a signal can end this body.
         let op = body(Gate::new(), note);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, Gate, SHORT, SOON, block_on, limit, poll_once};
+use support::{EVERY_WAY, Gate, SOON, block_on, limit, poll_once, short};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError};
 
 #[test]
@@ -346,7 +346,7 @@ fn a_deadline_reaches_every_kind_of_wait() {
                 token.cause()
             },
         ] {
-            let timeout = limit("cancel_token::waits", SHORT).with_grace(SOON);
+            let timeout = limit("cancel_token::waits", short()).with_grace(SOON);
             let outcome = way.run(&timeout, move |token| Ok::<_, TimeoutError>(wait(&token)));
             assert_eq!(outcome.success(), Some(Some(Cause::TimedOut)), "{way:?}");
         }

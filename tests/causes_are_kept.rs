@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crowd::crowd;
-use support::{EVERY_WAY, SOON, Way, limit};
+use support::{EVERY_WAY, SOON, Way, limit, short_limit};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, EventKind, Failure, Outcome, Timeout,
     TimeoutError,
@@ -167,7 +167,7 @@ fn each_end_gives_its_own_cause() {
     let rows = rows(&ENDS);
     crowd(rows.len(), rows.len(), |row| {
         let (way, end) = rows[row];
-        let soon = Duration::from_millis(400);
+        let soon = 2 * short_limit();
         let after = |this| if this == end { soon } else { LONG };
         let call = Call::new(way, after(End::Limit), after(End::Deadline));
         let request = call.request.clone();
@@ -193,7 +193,7 @@ fn what_comes_later_changes_no_cause() {
     let rows = rows(&ENDS);
     crowd(rows.len(), rows.len(), |row| {
         let (way, end) = rows[row];
-        let (soon, later) = (Duration::from_millis(400), Duration::from_millis(600));
+        let (soon, later) = (2 * short_limit(), 4 * short_limit());
         let after = |this| if this == end { soon } else { later };
         let call = Call::new(way, after(End::Limit), after(End::Deadline));
         let request = call.request.clone();
@@ -219,15 +219,15 @@ fn what_comes_later_changes_no_cause() {
 /// millisecond, from three sides.
 #[test]
 fn ends_at_once_give_one_cause() {
-    const LIMIT: Duration = Duration::from_millis(400);
-    const SHORTLY_BEFORE: Duration = Duration::from_millis(399);
     const ROUNDS: usize = 100;
+    let own_limit = 2 * short_limit();
+    let shortly_before = own_limit.saturating_sub(Duration::from_millis(1));
     let started = AtomicUsize::new(0);
     crowd(20, ROUNDS, |round| {
         let way = EVERY_WAY[round / 20];
-        let call = Call::new(way, LIMIT, LIMIT);
+        let call = Call::new(way, own_limit, own_limit);
         let step = Duration::from_micros(100 * (round as u64 % 20));
-        let at = Instant::now() + SHORTLY_BEFORE + step;
+        let at = Instant::now() + shortly_before + step;
         let request = call.request.clone();
         let canceller = thread::spawn(move || {
             thread::sleep(at.saturating_duration_since(Instant::now()));

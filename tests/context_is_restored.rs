@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crowd::crowd;
 use futures::FutureExt;
-use support::{ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, until_fired};
+use support::{ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, short, until_fired};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
 use tokio::runtime::{Builder, Runtime};
 
@@ -93,7 +93,11 @@ impl Ending {
 
     /// Makes a call that ends so; `false` if there is no such call.
     async fn make(self, way: Way) -> bool {
-        let ms = if self == Self::TimedOut { 150 } else { LONG };
+        let ms = if self == Self::TimedOut {
+            short()
+        } else {
+            LONG
+        };
         let timeout = limit("context::inside", ms);
         let is_async = ASYNC.contains(&way);
         if self == Self::Dropped {

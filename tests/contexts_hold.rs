@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use crowd::{crowd, ends};
-use support::{EVERY_WAY, Gate, SHORT, SOON, Way, eventually, limit, record, until_fired};
+use support::{
+    EVERY_WAY, Gate, SOON, Way, eventually, limit, record, short, short_limit, until_fired,
+};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, EventKind, Outcome, TimeoutError,
 };
@@ -168,7 +170,7 @@ fn a_context_without_an_end_changes_nothing() {
                 context.run(|| way.run(&endless, |token| Ok::<_, TimeoutError>(token.remaining())));
             assert_eq!(seen.success(), Some(None), "{place}, {way:?}");
             let short = context.run(|| {
-                way.run(&limit("contexts_hold::short", SHORT), |token| {
+                way.run(&limit("contexts_hold::short", short()), |token| {
                     until_fired(&token)
                 })
             });
@@ -184,7 +186,7 @@ fn a_context_without_an_end_changes_nothing() {
 #[test]
 fn the_nearest_of_many_deadlines_holds() {
     for way in EVERY_WAY {
-        let nearest = Deadline::after(Duration::from_millis(SHORT));
+        let nearest = Deadline::after(short_limit());
         let far = || Deadline::after(Duration::from_secs(3600));
         let context = CallContext::detached()
             .with_deadline(far())
@@ -355,7 +357,7 @@ fn signalled(
     let context = CallContext::detached().with_token(&root);
     let tree = Arc::new(Mutex::new(Some(tree)));
     let (report, reports) = mpsc::channel();
-    let ms = if by_root { LONG } else { SHORT };
+    let ms = if by_root { LONG } else { short() };
     let started = Gate::new();
     let canceller = by_root.then(|| {
         let (started, root) = (started.clone(), root.clone());

@@ -21,7 +21,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use numbers::{Numbers, PATH, ask, channel_to, send};
-use support::{Gate, SHORT, SOON, record, runtime};
+use support::{Gate, SOON, record, runtime, short, short_limit};
 use timeout_runtime::integrations::tower::{ClientError, ServerLayer};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, EventKind, TimeoutError, timeout,
@@ -186,7 +186,7 @@ fn a_server_of_tonics_without_the_layer_keeps_what_is_left() {
         future::pending::<Result<http::Response<Body>, Infallible>>()
     });
     runtime.spawn(Server::builder().serve_with_incoming(service, incoming));
-    let limit = Duration::from_millis(3 * SHORT);
+    let limit = Duration::from_millis(3 * short());
     let start = Instant::now();
     let status = runtime
         .block_on(within(limit).scope(ask(address)))
@@ -308,7 +308,7 @@ fn a_server_refuses_a_header_that_it_cannot_read() {
 #[test]
 fn a_server_answers_deadline_exceeded_when_time_is_up() {
     let runtime = runtime();
-    let short = Duration::from_millis(SHORT);
+    let short = short_limit();
     let address = serve(&runtime, short, async |_| future::pending().await);
     let status = runtime
         .block_on(within(FAR).scope(ask(address)))

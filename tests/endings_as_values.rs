@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
-use support::{SHORT, block_on, limit, until_fired};
+use support::{block_on, limit, short, short_limit, until_fired};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError,
 };
@@ -25,12 +25,12 @@ fn every_ending() -> [(CallStatus, Ended); 6] {
         ),
         (
             CallStatus::TimedOut,
-            limit("endings::each", SHORT).outcome(heeds),
+            limit("endings::each", short()).outcome(heeds),
         ),
         (
             CallStatus::DeadlineExceeded,
             CallContext::current()
-                .with_deadline(Deadline::after(Duration::from_millis(100)))
+                .with_deadline(Deadline::after(short_limit()))
                 .run(|| long.outcome_inline(heeds)),
         ),
         (
@@ -147,7 +147,7 @@ fn an_error_is_small_shared_and_knows_its_reason() {
 /// The io error keeps the whole story.
 #[test]
 fn an_io_error_holds_the_timeout_error() {
-    let outcome = limit("endings::io", SHORT).outcome_inline(|token| until_fired(&token));
+    let outcome = limit("endings::io", short()).outcome_inline(|token| until_fired(&token));
     let error = io::Error::from(outcome.timeout_error().unwrap().clone());
     let inner = error.get_ref().unwrap().downcast_ref::<TimeoutError>();
     assert_eq!(inner.unwrap().name(), "endings::io");

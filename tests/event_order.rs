@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, SHORT, SOON, TIMED, Way, limit, poll_once, record,
-    until_fired,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, SOON, TIMED, Way, limit, poll_once, record, short,
+    short_limit, until_fired,
 };
 use timeout_runtime::{
     CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
@@ -30,7 +30,7 @@ fn the_verdict_event_is_delivered_before_the_call_returns() {
         for (ms, op, verdict) in [
             (LONG, succeeds, EventKind::Succeeded),
             (LONG, cancels, EventKind::Cancelled),
-            (SHORT, heeds, EventKind::TimedOut),
+            (short(), heeds, EventKind::TimedOut),
         ] {
             let recorder = record("event_order::first");
             let _ = way.run(&limit("event_order::first", ms), op);
@@ -77,7 +77,7 @@ impl Seen {
 #[test]
 fn the_token_has_fired_before_the_verdict_event() {
     for way in EVERY_WAY {
-        let (timeout, sender, seen) = with_token_seen(limit("event_order::fired", SHORT));
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::fired", short()));
         let _ = way.run(&timeout, move |token| {
             sender.send(token.clone()).unwrap();
             until_fired(&token)
@@ -92,13 +92,13 @@ fn the_token_of_an_operation_that_ignores_it_has_fired_before_the_verdict_event(
     for way in TIMED {
         let gate = Gate::new();
         let held = gate.clone();
-        let (timeout, sender, seen) = with_token_seen(limit("event_order::ignored", SHORT));
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::ignored", short()));
         let _ = way.run(&timeout, move |token| {
             sender.send(token).unwrap();
             if way.abandons() {
                 held.wait();
             } else {
-                std::thread::sleep(Duration::from_millis(SHORT + 5));
+                std::thread::sleep(Duration::from_millis(short() + 5));
             }
             Ok::<_, TimeoutError>(7)
         });
@@ -134,7 +134,7 @@ fn an_operation_that_ends_after_the_return_is_reported_then() {
         let recorder = record("event_order::after");
         let gate = Gate::new();
         let held = gate.clone();
-        let _ = way.run(&limit("event_order::after", SHORT), move |_| {
+        let _ = way.run(&limit("event_order::after", short()), move |_| {
             held.wait();
             Ok::<_, TimeoutError>(7)
         });
@@ -149,11 +149,7 @@ fn an_operation_that_ends_after_the_return_is_reported_then() {
         assert_eq!(events[0].call, events[1].call, "{way:?}");
         assert!(events[0].elapsed <= events[1].elapsed, "{way:?}");
         assert!(events[0].timestamp <= events[1].timestamp, "{way:?}");
-        assert_eq!(
-            events[1].limit,
-            Some(Duration::from_millis(SHORT)),
-            "{way:?}"
-        );
+        assert_eq!(events[1].limit, Some(short_limit()), "{way:?}");
         let on_worker = way != Way::AsyncTask;
         assert_eq!(events[1].worker.is_some(), on_worker, "{way:?}");
     }
@@ -180,7 +176,7 @@ fn an_operation_has_left_the_abandoned_list_when_its_late_event_arrives() {
         });
         let gate = Gate::new();
         let held = gate.clone();
-        let _ = way.run(&limit(NAME, SHORT), move |_| {
+        let _ = way.run(&limit(NAME, short()), move |_| {
             held.wait();
             Ok::<_, TimeoutError>(7)
         });
@@ -199,7 +195,7 @@ fn an_operation_that_ends_during_the_verdict_event_is_reported_after_it() {
             Drops::default(),
         );
         let (sink, finish, dropped) = (told.clone(), gate.clone(), drops.clone());
-        let timeout = limit("event_order::during", SHORT).with_listener(move |event| {
+        let timeout = limit("event_order::during", short()).with_listener(move |event| {
             if event.kind.is_verdict() {
                 finish.open();
                 support::eventually("the value is dropped", || dropped.count() == 1);
@@ -229,7 +225,7 @@ fn an_operation_that_ends_during_the_verdict_event_is_reported_after_it() {
 fn a_late_end_in_place_is_reported_after_the_verdict_and_before_the_return() {
     for way in [Way::SyncInline, Way::AsyncInline] {
         let recorder = record("event_order::in_place");
-        let _ = way.run(&limit("event_order::in_place", SHORT), |token| {
+        let _ = way.run(&limit("event_order::in_place", short()), |token| {
             until_fired(&token)
         });
         let told = recorder.kinds();

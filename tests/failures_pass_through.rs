@@ -17,8 +17,8 @@ use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
-use crowd::BRIEF;
 use panics::{Shown, record_panics, shown_as};
+use support::short;
 use support::{EVERY_WAY, Gate, Way, block_on, eventually, limit, record, runtime, until_fired};
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, Timeout};
 
@@ -215,7 +215,7 @@ fn an_error_after_the_signal_is_a_timeout_and_is_told_late_every_way() {
     for way in EVERY_WAY {
         let name = name("heeds", way);
         let recorder = record(name);
-        let ending: Ending = way.run(&limit(name, BRIEF), |token| {
+        let ending: Ending = way.run(&limit(name, short()), |token| {
             until_fired(&token).map_err(|_| StockError::new())?;
             Ok(())
         });
@@ -242,7 +242,7 @@ fn a_panic_after_the_limit_reaches_a_caller_who_is_there() {
 
     record_panics();
     for way in [Way::SyncInline, Way::AsyncInline] {
-        let payload = unwinds(way, &limit(name("after", way), BRIEF), op);
+        let payload = unwinds(way, &limit(name("after", way), short()), op);
         assert_eq!(
             payload.downcast_ref(),
             Some(&"wanted: after the signal"),

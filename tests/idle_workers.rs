@@ -85,10 +85,10 @@ fn no_job_is_lost_to_a_worker_that_leaves() {
                 // Finds the pause after which the worker is just about to leave.
                 if last.replace(thread) == Some(thread) {
                     same.fetch_add(1, Ordering::SeqCst);
-                    pause += STEP;
+                    pause += pause / 8 + STEP;
                 } else {
                     other.fetch_add(1, Ordering::SeqCst);
-                    pause = pause.saturating_sub(STEP);
+                    pause = pause.saturating_sub(pause / 8 + STEP);
                 }
                 let next = Instant::now() + pause;
                 while Instant::now() < next {

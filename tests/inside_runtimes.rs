@@ -7,7 +7,7 @@ mod support;
 use std::future::pending;
 use std::sync::mpsc;
 
-use crowd::BRIEF;
+use support::short;
 use support::{Gate, limit, record, runtime, until_fired};
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
 use tokio::runtime::{Builder, Runtime};
@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 fn answer_and_time_out() {
     let answer = limit("inside_runtimes::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
     assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
-    let heeds = limit("inside_runtimes::sync", BRIEF).outcome(|token| until_fired(&token));
+    let heeds = limit("inside_runtimes::sync", short()).outcome(|token| until_fired(&token));
     assert!(matches!(heeds, Outcome::TimedOut(_)), "{heeds:?}");
 }
 
@@ -85,11 +85,11 @@ fn a_runtime_does_not_wait_for_operations_abandoned_on_workers() {
         crowd::ends(move || {
             let runtime = runtime();
             let (sync, on_worker) = runtime.block_on(async move {
-                let sync = limit("inside_runtimes::stuck", BRIEF).outcome(move |_| {
+                let sync = limit("inside_runtimes::stuck", short()).outcome(move |_| {
                     sync_body.wait();
                     Ok::<_, TimeoutError>(7)
                 });
-                let on_worker = limit("inside_runtimes::stuck", BRIEF)
+                let on_worker = limit("inside_runtimes::stuck", short())
                     .outcome_async_on_worker(|_| async move {
                         async_body.wait();
                         Ok::<_, TimeoutError>(7)
@@ -111,7 +111,7 @@ fn a_runtime_that_is_dropped_reports_its_abandoned_tasks() {
     let recorder = record("inside_runtimes::task");
     crowd::ends(|| {
         let runtime = runtime();
-        let timeout = limit("inside_runtimes::task", BRIEF).cancel_on_timeout(false);
+        let timeout = limit("inside_runtimes::task", short()).cancel_on_timeout(false);
         let ending: Outcome<(), TimeoutError> =
             runtime.block_on(timeout.outcome_task(|_| pending()));
         assert!(matches!(ending, Outcome::TimedOut(_)), "{ending:?}");

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
-use support::{APART, Drops, Gate, SHORT, SOON, Tracked, eventually, limit, record};
+use support::{APART, Drops, Gate, SOON, Tracked, eventually, limit, record, short};
 use timeout_runtime::{EventKind, Outcome, TimeoutError};
 
 /// Too large to be copied from hand to hand.
@@ -84,7 +84,7 @@ fn a_late_large_result_is_reported_and_dropped_once() {
         let events = record("large::late");
         let (drops, gate) = (Drops::default(), Gate::new());
         let (large, opened) = (Large::new(&drops), gate.clone());
-        let outcome = way.run(&limit("large::late", SHORT), move |_| {
+        let outcome = way.run(&limit("large::late", short()), move |_| {
             opened.wait();
             Ok::<_, TimeoutError>(*large)
         });
@@ -102,7 +102,7 @@ fn a_late_large_result_is_given_to_on_late() {
     let (sender, given) = mpsc::channel();
     let (drops, gate) = (Drops::default(), Gate::new());
     let (large, opened) = (Large::new(&drops), gate.clone());
-    let outcome = limit("large::on_late", SHORT)
+    let outcome = limit("large::on_late", short())
         .on_late(move |late: Result<Large, TimeoutError>| sender.send(late.is_ok()).unwrap())
         .outcome(move |_| {
             opened.wait();

@@ -13,7 +13,7 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crowd::BRIEF;
+use support::short;
 use support::{APART, Gate, Way, eventually, limit, record, runtime};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, WorkerName, workers};
@@ -97,7 +97,7 @@ fn end_late(way: Way, late: Late) -> Option<WorkerName> {
     };
     let release = Gate::new();
     let body = release.clone();
-    let outcome = way.run(&limit(name, BRIEF), move |_| {
+    let outcome = way.run(&limit(name, short()), move |_| {
         body.wait();
         late.happen(resource)
     });

@@ -9,7 +9,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crowd::BRIEF;
+use support::short;
 use support::{Gate, eventually, limit, record};
 use timeout_runtime::{Event, EventKind, ListenerHandle, Outcome, TimeoutError, add_listener};
 
@@ -70,7 +70,7 @@ fn call(on: On, name: &'static str) {
         On::LateReport => {
             let release = Gate::new();
             let body = release.clone();
-            let outcome = limit(name, BRIEF).outcome(move |_| {
+            let outcome = limit(name, short()).outcome(move |_| {
                 body.wait();
                 Ok::<_, TimeoutError>(7)
             });

@@ -12,7 +12,7 @@ mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use support::{ASYNC, EVERY_WAY, Gate, Way, block_on, poll_once, runtime};
 use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout};
@@ -174,16 +174,6 @@ fn stays_flat(times: usize, what: &str, work: impl Fn()) {
     );
 }
 
-/// How long a call takes when nothing holds it up.
-fn pace(way: Way) -> Duration {
-    let batch = || {
-        let start = Instant::now();
-        (0..50).for_each(|_| call(way, Ends::Answer));
-        start.elapsed() / 50
-    };
-    (0..20).map(|_| batch()).min().unwrap()
-}
-
 /// Guards against a link to the parent that only some endings remove.
 #[test]
 fn calls_leave_nothing_on_a_parent_that_outlives_them() {
@@ -191,12 +181,11 @@ fn calls_leave_nothing_on_a_parent_that_outlives_them() {
     let each = (calls / (EVERY_WAY.len() * EVERY_END.len())).max(2_000);
     let runtime = runtime();
     let _inside = runtime.enter();
-    let paces = EVERY_WAY.map(|way| {
+    for way in EVERY_WAY {
         for ends in EVERY_END {
             (0..each / 10 / ends.one_of()).for_each(|_| call(way, ends));
         }
-        (way, pace(way))
-    });
+    }
     for way in EVERY_WAY {
         for ends in EVERY_END {
             let what = format!("{way:?}, {ends:?}");
@@ -204,12 +193,5 @@ fn calls_leave_nothing_on_a_parent_that_outlives_them() {
         }
     }
     stays_flat(each, "tokens", use_parent);
-    for (way, before) in paces {
-        let after = pace(way);
-        assert!(
-            after < 5 * before + Duration::from_micros(50),
-            "{way:?}: a call took {before:?}, and takes {after:?} now"
-        );
-    }
     assert!(!PARENT.is_cancelled());
 }

@@ -9,7 +9,9 @@ use std::future::pending;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use support::{APART, ASYNC, EVERY_WAY, Gate, SHORT, SOON, Way, limit, record, until_fired};
+use support::{
+    APART, ASYNC, EVERY_WAY, Gate, SOON, Way, limit, record, short, short_limit, until_fired,
+};
 use timeout_runtime::{CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError};
 
 const LONG: u64 = 60_000;
@@ -23,7 +25,7 @@ fn cause<T, E: std::fmt::Debug>(outcome: &Outcome<T, E>) -> Option<Cause> {
 fn a_calls_own_limit_is_a_time_out() {
     for way in EVERY_WAY {
         let recorder = record("nearest_end::own");
-        let outcome = way.run(&limit("nearest_end::own", SHORT), |token| {
+        let outcome = way.run(&limit("nearest_end::own", short()), |token| {
             until_fired(&token)
         });
         let Outcome::TimedOut(error) = outcome else {
@@ -31,7 +33,7 @@ fn a_calls_own_limit_is_a_time_out() {
         };
         assert!(error.is_timed_out() && !error.is_deadline_exceeded() && !error.is_cancelled());
         assert_eq!(error.name(), "nearest_end::own");
-        assert_eq!(error.limit(), Some(Duration::from_millis(SHORT)));
+        assert_eq!(error.limit(), Some(short_limit()));
         assert!(error.was_started());
         assert_eq!(recorder.wait_for(2)[0], EventKind::TimedOut, "{way:?}");
     }
@@ -52,7 +54,7 @@ fn nested(outer: (Way, &Timeout), inner: (Way, &Timeout)) -> (Option<Cause>, Opt
 #[test]
 fn an_inherited_limit_exceeds_the_deadline_inside_and_times_out_outside() {
     let (outer, inner) = (
-        limit("nearest_end::outer", SHORT),
+        limit("nearest_end::outer", short()),
         limit("nearest_end::inner", LONG),
     );
     for outer_way in EVERY_WAY {
@@ -70,7 +72,7 @@ fn an_inherited_limit_exceeds_the_deadline_inside_and_times_out_outside() {
 fn a_shorter_limit_inside_is_a_time_out_inside_and_a_failure_outside() {
     let (outer, inner) = (
         limit("nearest_end::outer", LONG),
-        limit("nearest_end::inner", SHORT),
+        limit("nearest_end::inner", short()),
     );
     for outer_way in EVERY_WAY {
         for inner_way in EVERY_WAY {
@@ -106,7 +108,7 @@ async fn at_equal_instants_the_inherited_deadline_wins() {
 fn a_cause_is_set_once() {
     for way in EVERY_WAY {
         let (sender, kept) = mpsc::channel();
-        let outcome = way.run(&limit("nearest_end::once", SHORT), move |token| {
+        let outcome = way.run(&limit("nearest_end::once", short()), move |token| {
             sender.send(token.clone()).unwrap();
             until_fired(&token)
         });
@@ -142,7 +144,7 @@ fn a_cancellation_before_the_deadline_stays_a_cancellation() {
 fn clones_children_and_linked_tokens_keep_the_cause() {
     for way in EVERY_WAY {
         let (sender, kept) = mpsc::channel();
-        let outcome = way.run(&limit("nearest_end::kept", SHORT), move |token| {
+        let outcome = way.run(&limit("nearest_end::kept", short()), move |token| {
             let other = CancelToken::new();
             let kept = [
                 token.clone(),
@@ -196,8 +198,8 @@ fn the_grace_of_a_call_inside_ends_with_the_call_around() {
         let gate = Gate::new();
         let held = gate.clone();
         let (sender, inside) = mpsc::channel();
-        let outer = Way::SyncInline.run(&limit("nearest_end::around", 4 * SHORT), move |_| {
-            let inner = limit("nearest_end::graceful", 2 * SHORT).with_grace(SOON * 3);
+        let outer = Way::SyncInline.run(&limit("nearest_end::around", 4 * short()), move |_| {
+            let inner = limit("nearest_end::graceful", 2 * short()).with_grace(SOON * 3);
             let outcome = way.run(&inner, move |_| {
                 held.wait();
                 Ok::<_, TimeoutError>(())
@@ -244,7 +246,7 @@ annotated! {
 fn a_time_out_turns_into_a_deadline_where_a_token_enters_another_call() {
     for way in EVERY_WAY {
         let (running, started) = mpsc::channel();
-        let outcome = Way::SyncWorker.run(&limit("nearest_end::giver", SHORT), move |token| {
+        let outcome = Way::SyncWorker.run(&limit("nearest_end::giver", short()), move |token| {
             running.send(token.clone()).unwrap();
             until_fired(&token)
         });

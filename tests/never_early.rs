@@ -13,15 +13,16 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use support::{SOON, limit, runtime, until_fired};
+use support::{limit, runtime, until_fired};
 use timeout_runtime::{CancelToken, Outcome, TimeoutError};
+use tokio::runtime::Runtime;
 
 /// In milliseconds.
 const LIMITS: [u64; 5] = [1, 2, 5, 10, 33];
 const RUNS: usize = 500;
 const AT_ONCE: usize = 25;
-/// So late a call that is prolonged by each wake-up surely is; one that keeps its limit is not, on the busiest machine.
-const LATE: Duration = Duration::from_secs(5);
+/// A call that is prolonged by each wake-up never ends; one that keeps its limit is never as late as this.
+const LATE: Duration = Duration::from_secs(30);
 
 type Ending = Outcome<u32, TimeoutError>;
 
@@ -180,33 +181,43 @@ fn stray_unparks_neither_end_nor_prolong_a_sleep() {
 fn stray_wakes_neither_end_nor_prolong_an_async_call() {
     let runtime = runtime();
     for way in 0..3 {
-        let waker = Arc::new(Mutex::new(Waker::noop().clone()));
-        let seen = Arc::clone(&waker);
-        let _strays = Strays::new(move || seen.lock().unwrap().wake_by_ref());
-        let timeout = limit("never_early::woken", 50);
-        crowd::ends({
-            let runtime = runtime.handle().clone();
-            move || {
-                runtime.block_on(async {
-                    let start = Instant::now();
-                    let ending: Ending = match way {
-                        0 => stored(waker, timeout.outcome_async(|_| pending())).await,
-                        1 => stored(waker, timeout.outcome_task(|_| pending())).await,
-                        _ => {
-                            let body = |_| pending();
-                            stored(waker, timeout.outcome_async_on_worker(body)).await
-                        }
-                    };
-                    assert_not_early(50, start, &ending);
-                    assert_in_time(start, Duration::from_millis(50));
-                });
-            }
-        });
+        // A busy machine may take longer than a limit for the wakes; then there is another, longer one.
+        let mut limits = (0..10).map(|doubled| 50 << doubled);
+        let woken = limits.any(|ms| is_woken_before_its_end(&runtime, way, ms));
+        assert!(woken, "there were no stray wakes");
     }
 }
 
-/// `call`, whose task can be woken by what is in `place`.
-async fn stored(place: Arc<Mutex<Waker>>, call: impl Future<Output = Ending>) -> Ending {
+/// Makes a call whose task is woken every 2 ms. Returns whether it was woken more than once.
+fn is_woken_before_its_end(runtime: &Runtime, way: usize, ms: u64) -> bool {
+    let waker = Arc::new(Mutex::new(Waker::noop().clone()));
+    let seen = Arc::clone(&waker);
+    let _strays = Strays::new(move || seen.lock().unwrap().wake_by_ref());
+    let timeout = limit("never_early::woken", ms);
+    let polls = crowd::ends({
+        let runtime = runtime.handle().clone();
+        move || {
+            runtime.block_on(async {
+                let start = Instant::now();
+                let (ending, polls) = match way {
+                    0 => stored(waker, timeout.outcome_async(|_| pending())).await,
+                    1 => stored(waker, timeout.outcome_task(|_| pending())).await,
+                    _ => {
+                        let body = |_| pending();
+                        stored(waker, timeout.outcome_async_on_worker(body)).await
+                    }
+                };
+                assert_not_early(ms, start, &ending);
+                assert_in_time(start, Duration::from_millis(ms));
+                polls
+            })
+        }
+    });
+    polls > 3
+}
+
+/// Awaits `call`, whose task can be woken by what is in `place`. Returns how often it was polled, too.
+async fn stored(place: Arc<Mutex<Waker>>, call: impl Future<Output = Ending>) -> (Ending, usize) {
     let mut call = pin!(call);
     let mut polls = 0;
     let ending = poll_fn(|context| {
@@ -218,23 +229,21 @@ async fn stored(place: Arc<Mutex<Waker>>, call: impl Future<Output = Ending>) ->
         }
     })
     .await;
-    assert!(polls > 3, "there were no stray wakes");
-    ending
+    (ending, polls)
 }
 
 /// Guards against a limit that is rounded down to a coarser step: what needs nearly all of it must be able to succeed.
 #[test]
 fn an_operation_may_use_nearly_all_of_its_limit() {
-    let nearly = Duration::from_millis(49);
-    let start = Instant::now();
-    loop {
-        let sync = limit("never_early::nearly", 50).outcome(move |_| {
+    // The time in which a busy machine hands over and wakes grows less than the limit does.
+    let mut limits = (0..10).flat_map(|doubled| [50 << doubled; 4]);
+    let succeeds = limits.any(|ms| {
+        let nearly = Duration::from_millis(ms / 50 * 49);
+        let sync = limit("never_early::nearly", ms).outcome(move |_| {
             thread::sleep(nearly);
             Ok::<_, TimeoutError>(())
         });
-        if sync.is_success() {
-            break;
-        }
-        assert!(start.elapsed() < SOON, "it was cut short each time");
-    }
+        sync.is_success()
+    });
+    assert!(succeeds, "it was cut short each time");
 }

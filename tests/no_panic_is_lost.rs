@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, SHORT, Way, in_runtime, limit, poll_once, record, until_past,
+    APART, ASYNC, EVERY_WAY, Gate, Way, in_runtime, limit, poll_once, record, short, until_past,
 };
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
 
@@ -60,7 +60,7 @@ fn the_event_of_a_panic_has_its_text() {
 #[test]
 fn a_panic_after_the_deadline_is_resumed_while_the_caller_is_there() {
     for way in EVERY_WAY {
-        let timeout = limit("no_panic_is_lost::grace", SHORT).with_grace(Duration::from_secs(60));
+        let timeout = limit("no_panic_is_lost::grace", short()).with_grace(Duration::from_secs(60));
         let payload = panic_of(|| {
             way.run::<(), TimeoutError>(&timeout, |token| {
                 until_past(&token);
@@ -75,7 +75,7 @@ fn a_panic_after_the_deadline_is_resumed_while_the_caller_is_there() {
 #[test]
 fn a_panic_in_place_is_resumed_however_late_it_is() {
     for way in [Way::SyncInline, Way::AsyncInline] {
-        let timeout = limit("no_panic_is_lost::in_place", SHORT);
+        let timeout = limit("no_panic_is_lost::in_place", short());
         let payload = panic_of(|| {
             way.run::<(), TimeoutError>(&timeout, |token| {
                 until_past(&token);
@@ -93,7 +93,7 @@ fn a_panic_after_the_caller_has_gone_is_reported_with_its_text() {
         let gate = Gate::new();
         let held = gate.clone();
         let outcome =
-            way.run::<(), TimeoutError>(&limit("no_panic_is_lost::late", SHORT), move |_| {
+            way.run::<(), TimeoutError>(&limit("no_panic_is_lost::late", short()), move |_| {
                 held.wait();
                 panic!("out of paper")
             });
@@ -199,7 +199,7 @@ fn a_panic_of_the_operations_own_destructor_is_the_operations() {
 
 #[test]
 fn a_panic_of_the_destructor_of_an_operation_that_is_cut_off_is_resumed() {
-    let timeout = limit("no_panic_is_lost::cut_off", SHORT);
+    let timeout = limit("no_panic_is_lost::cut_off", short());
     let payload = panic_of(|| {
         in_runtime(Way::AsyncInline.start(&timeout, |_| {
             PanicsWhenDropped(pending::<Result<(), TimeoutError>>())

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, SHORT, TIMED, Way, block_on, eventually, limit,
-    poll_once, record, until_past,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, TIMED, Way, block_on, eventually, limit, poll_once,
+    record, short, until_past,
 };
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, workers};
 
@@ -21,7 +21,7 @@ fn a_late_value_is_dropped_once_by_the_operations_side() {
         let recorder = record("nothing_is_lost::late");
         let (returned, drops) = (Gate::new(), Drops::default());
         let (after, value) = (way.abandons().then(|| returned.clone()), drops.value());
-        let outcome = way.run(&limit("nothing_is_lost::late", SHORT), move |token| {
+        let outcome = way.run(&limit("nothing_is_lost::late", short()), move |token| {
             until_past(&token);
             if let Some(after) = after {
                 after.wait();
@@ -72,7 +72,7 @@ fn a_late_error_is_reported_with_its_text() {
         let recorder = record("nothing_is_lost::late_error");
         let gate = Gate::new();
         let held = gate.clone();
-        let _ = way.run(&limit("nothing_is_lost::late_error", SHORT), move |_| {
+        let _ = way.run(&limit("nothing_is_lost::late_error", short()), move |_| {
             held.wait();
             Err::<(), _>("disk full")
         });
@@ -187,7 +187,7 @@ fn an_operation_whose_runtime_goes_away_is_cancelled_to_a_waiting_caller() {
 fn an_operation_whose_runtime_goes_away_after_its_call_is_reported_as_unfinished() {
     let recorder = record("nothing_is_lost::unfinished");
     let runtime = support::runtime();
-    let timeout = limit("nothing_is_lost::unfinished", SHORT);
+    let timeout = limit("nothing_is_lost::unfinished", short());
     let outcome = runtime.block_on(timeout.outcome_task(|_| pending::<Result<(), TimeoutError>>()));
     assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
     drop(runtime);

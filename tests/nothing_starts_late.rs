@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use support::{
-    ASYNC, EVERY_WAY, Gate, SHORT, Way, block_on, limit, poll_once, record, until_fired, until_past,
+    ASYNC, EVERY_WAY, Gate, Way, block_on, limit, poll_once, record, short, until_fired, until_past,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, EventKind, Outcome, Timeout, TimeoutError,
@@ -98,7 +98,7 @@ fn inside_fired(
 
 #[test]
 fn a_call_inside_one_that_has_expired_does_not_start() {
-    let outer = limit("nothing_starts_late::outer", SHORT);
+    let outer = limit("nothing_starts_late::outer", short());
     for outer_way in EVERY_WAY {
         for inner_way in EVERY_WAY {
             let (outcome, runs) = inside_fired(&outer, outer_way, inner_way, |current| current);
@@ -129,7 +129,7 @@ fn a_call_inside_one_that_was_cancelled_does_not_start() {
 #[test]
 fn cleanup_in_a_detached_context_starts_after_the_signal() {
     for outer in [
-        limit("nothing_starts_late::outer", SHORT),
+        limit("nothing_starts_late::outer", short()),
         limit("nothing_starts_late::outer", 60_000),
     ] {
         for way in EVERY_WAY {
@@ -142,7 +142,7 @@ fn cleanup_in_a_detached_context_starts_after_the_signal() {
 
 #[test]
 fn the_error_says_how_cleanup_can_be_run() {
-    for limit_ms in [SHORT, 60_000] {
+    for limit_ms in [short(), 60_000] {
         let outer = limit("nothing_starts_late::outer", limit_ms);
         let way = Way::SyncInline;
         let (outcome, _) = inside_fired(&outer, way, way, |current| current);
@@ -163,7 +163,7 @@ fn a_task_that_was_not_polled_before_the_deadline_never_runs() {
     let counted = runs.clone();
     let outcome = {
         let _inside = runtime.enter();
-        let timeout = limit("nothing_starts_late::withdrawn", SHORT);
+        let timeout = limit("nothing_starts_late::withdrawn", short());
         block_on(timeout.outcome_task(|_| async move {
             counted.fetch_add(1, Ordering::SeqCst);
             Ok::<_, TimeoutError>(())
@@ -227,7 +227,7 @@ fn a_task_without_a_tokio_runtime_does_not_start() {
 
 #[test]
 fn the_other_ways_need_no_tokio_runtime() {
-    let timeout = limit("nothing_starts_late::anywhere", SHORT);
+    let timeout = limit("nothing_starts_late::anywhere", short());
     for way in [Way::AsyncInline, Way::AsyncWorker] {
         let heeds = block_on(way.start(&timeout, |token| async move {
             token.cancelled().await;

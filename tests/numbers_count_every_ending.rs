@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
-use support::{APART, EVERY_WAY, Gate, SHORT, Way, eventually, limit, poll_once, until_fired};
+use support::{APART, EVERY_WAY, Gate, Way, eventually, limit, poll_once, short, until_fired};
 use timeout_runtime::integrations::metrics::record_endings;
 use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_propagator};
 
@@ -17,7 +17,7 @@ const LONG: u64 = 60_000;
 /// A call that is over, with an operation that runs until the sender is dropped.
 fn abandon(way: Way, name: &'static str) -> Sender<()> {
     let (ends, ended) = channel::<()>();
-    let outcome = way.run(&limit(name, SHORT), move |_| {
+    let outcome = way.run(&limit(name, short()), move |_| {
         let _ = ended.recv();
         Ok::<_, TimeoutError>(())
     });
@@ -75,7 +75,7 @@ fn every_verdict_is_counted_once_with_how_long_it_took() {
         for _ in 0..2 {
             let _ = way.run(&policy, |_| Err::<(), _>("no"));
         }
-        let _ = way.run(&limit(name, SHORT), |token| until_fired(&token));
+        let _ = way.run(&limit(name, short()), |token| until_fired(&token));
         let fired = CancelToken::new();
         fired.cancel();
         CallContext::detached().with_token(&fired).run(|| {

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crowd::BRIEF;
+use support::short;
 use support::{EVERY_WAY, SOON, Way, limit, record, until_fired};
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, timeout, workers};
 
@@ -111,7 +111,7 @@ fn any_name_is_in_the_error_unchanged() {
     crowd::crowd(names.len(), names.len(), |index| {
         for way in EVERY_WAY {
             let name = names[index];
-            let outcome = way.run(&limit(name, BRIEF), |token| until_fired(&token));
+            let outcome = way.run(&limit(name, short()), |token| until_fired(&token));
             let Outcome::TimedOut(error) = outcome else {
                 panic!("{name:?}, {way:?}: {outcome:?}");
             };

@@ -19,8 +19,8 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SHORT, SOON, TIMED, Way, block_on, eventually, in_runtime, limit,
-    poll_once, record, runtime, until_past,
+    APART, EVERY_WAY, Gate, SOON, TIMED, Way, block_on, eventually, in_runtime, limit, poll_once,
+    record, runtime, short, until_past,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Deadline, EventKind, Failure, Outcome, TimeoutError,
@@ -86,7 +86,7 @@ fn end_late(go: Option<Gate>, token: &CancelToken) {
 }
 
 annotated! {
-    mod late, [name = "on_late::late", ms = SHORT, on_late = back.taker()],
+    mod late, [name = "on_late::late", ms = short(), on_late = back.taker()],
     (back: Back, go: Option<Gate>, answer: Answer) -> Answer {
         drop(back);
         end_late(go, &cancel_token);
@@ -187,14 +187,14 @@ fn a_timeout_value_gives_late_answers_back_as_well() {
             until_past(&token);
             Ok(7)
         };
-        let ending = run_with(way, "on_late::value", SHORT, back.taker(), late);
+        let ending = run_with(way, "on_late::value", short(), back.taker(), late);
         assert!(
             matches!(ending, Outcome::TimedOut(_)),
             "{way:?}: {ending:?}"
         );
         recorder.wait_for(2);
         assert_eq!(back.answers(), [Ok(7)], "{way:?}");
-        let ending = call_with(way, "on_late::value", SHORT, back.taker(), late);
+        let ending = call_with(way, "on_late::value", short(), back.taker(), late);
         assert_eq!(ending, TIMED_OUT, "{way:?}");
         recorder.wait_for(4);
         assert_eq!(back.answers(), [Ok(7), Ok(7)], "{way:?}");
@@ -219,7 +219,7 @@ fn on_late_comes_before_the_late_event_and_after_the_verdict_of_a_call_that_has_
         let (recorder_there, told_there) = (Arc::clone(&recorder), Arc::clone(&told));
         let note = move |_| *told_there.lock().unwrap() = Some(recorder_there.kinds());
         let release = go.clone();
-        let ending = run_with(way, "on_late::order", SHORT, note, move |_| {
+        let ending = run_with(way, "on_late::order", short(), note, move |_| {
             release.wait();
             Ok(7)
         });
@@ -285,7 +285,7 @@ fn a_panic_of_the_operation_is_no_answer_for_on_late() {
         let (recorder, back) = (record("on_late::panic"), Back::default());
         let release = Gate::new();
         let body = release.clone();
-        let ending = run_with(way, "on_late::panic", SHORT, back.taker(), move |_| {
+        let ending = run_with(way, "on_late::panic", short(), back.taker(), move |_| {
             body.wait();
             panic!("wanted: late")
         });
@@ -308,7 +308,7 @@ fn a_panic_of_on_late_changes_nothing() {
     for way in TIMED {
         let recorder = record("on_late::panics");
         let panics = |_| panic!("wanted: on_late");
-        let ending = run_with(way, "on_late::panics", SHORT, panics, |token| {
+        let ending = run_with(way, "on_late::panics", short(), panics, |token| {
             until_past(&token);
             Ok(7)
         });
@@ -450,19 +450,19 @@ impl Pool {
         self.0.lock().unwrap().push(connection);
     }
 
-    #[timeout(ms = SHORT, run = "inline", on_late = |late| self.put(late), fallback = |_| 0)]
+    #[timeout(ms = short(), run = "inline", on_late = |late| self.put(late), fallback = |_| 0)]
     fn connection(&self) -> u32 {
         until_past(&cancel_token);
         7
     }
 
-    #[timeout(ms = SHORT, fallback = |_| Err(0), on_late = |late| pool.put(late.unwrap_err()))]
+    #[timeout(ms = short(), fallback = |_| Err(0), on_late = |late| pool.put(late.unwrap_err()))]
     async fn connection_of(pool: &Pool) -> Result<(), u32> {
         until_past(&cancel_token);
         Err(8)
     }
 
-    #[timeout(ms = SHORT, fallback = |_| Err(0), on_late = |late| self.put(late.unwrap_err()))]
+    #[timeout(ms = short(), fallback = |_| Err(0), on_late = |late| self.put(late.unwrap_err()))]
     fn returned(&self) -> Pin<Box<dyn Future<Output = Result<(), u32>> + Send + '_>> {
         Box::pin(async move {
             until_past(&cancel_token);

@@ -10,22 +10,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crowd::BRIEF;
 use smol::io::{AsyncReadExt, AsyncWriteExt};
 use smol::net::TcpStream;
 use smol::{Executor, Timer, block_on};
 use support::{Gate, SOON, limit, until_fired};
+use support::{short, short_limit};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout,
 };
 
 type Ending = Outcome<u8, TimeoutError>;
 
-const LIMIT: Duration = Duration::from_millis(BRIEF);
-
 fn assert_timed_out(ending: &Ending) {
     match ending {
-        Outcome::TimedOut(error) => assert!(error.elapsed() >= LIMIT, "{error:?}"),
+        Outcome::TimedOut(error) => assert!(error.elapsed() >= short_limit(), "{error:?}"),
         other => panic!("{other:?}"),
     }
 }
@@ -62,7 +60,7 @@ async fn ask(answers: bool) -> std::io::Result<u8> {
     Ok(byte[0])
 }
 
-#[timeout(name = "on_smol::ask", ms = BRIEF)]
+#[timeout(name = "on_smol::ask", ms = short())]
 async fn limited_ask(answers: bool) -> std::io::Result<u8> {
     ask(answers).await
 }
@@ -74,7 +72,7 @@ fn an_operation_waits_for_sockets_of_smol_until_its_limit() {
             let begin = Instant::now();
             let silent = limited_ask(false).await.unwrap_err();
             assert_eq!(silent.kind(), std::io::ErrorKind::TimedOut);
-            assert!(begin.elapsed() >= LIMIT);
+            assert!(begin.elapsed() >= short_limit());
             let answer = limit("on_smol::answer", 60_000)
                 .outcome_async(|_| ask(true))
                 .await;
@@ -88,7 +86,7 @@ fn limits_of_calls_side_by_side_are_all_kept() {
     crowd::ends(|| {
         let endings = on_two_threads(|executor| async move {
             let calls = (0..100).map(|at| {
-                executor.spawn(limit("on_smol::crowd", BRIEF).outcome_async(
+                executor.spawn(limit("on_smol::crowd", short()).outcome_async(
                     move |token| async move {
                         if at % 2 == 0 {
                             return pending().await;
@@ -131,14 +129,14 @@ fn a_task_of_smol_hears_of_a_token_that_is_cancelled_elsewhere() {
 fn a_task_of_smol_hears_of_the_deadline_of_its_context() {
     crowd::ends(|| {
         let begin = Instant::now();
-        let context = CallContext::detached().with_deadline(Deadline::after(LIMIT));
+        let context = CallContext::detached().with_deadline(Deadline::after(short_limit()));
         let ending = block_on(smol::spawn(context.scope(async {
             limit("on_smol::inside", 60_000)
                 .outcome_async(|_| pending::<Result<u8, TimeoutError>>())
                 .await
         })));
         assert_eq!(ending.status(), CallStatus::DeadlineExceeded);
-        assert!(begin.elapsed() >= LIMIT);
+        assert!(begin.elapsed() >= short_limit());
     });
 }
 
@@ -155,7 +153,7 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
                 })
                 .await;
             assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
-            let blocks: Ending = limit("on_smol::worker", BRIEF)
+            let blocks: Ending = limit("on_smol::worker", short())
                 .outcome_async_on_worker(move |_| async move {
                     body.wait();
                     Ok(7)
@@ -172,7 +170,7 @@ fn a_sync_call_works_inside_a_task_of_smol() {
     crowd::ends(|| {
         let (answer, heeds) = on_two_threads(|_| async {
             let answer = limit("on_smol::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
-            let heeds = limit("on_smol::sync", BRIEF).outcome(|token| until_fired(&token));
+            let heeds = limit("on_smol::sync", short()).outcome(|token| until_fired(&token));
             (answer, heeds)
         });
         assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");

@@ -10,8 +10,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SHORT, TIMED, Way, limit, poll_once, record, runtime, until_fired,
-    until_past,
+    APART, EVERY_WAY, Gate, TIMED, Way, limit, poll_once, record, runtime, short, short_limit,
+    until_fired, until_past,
 };
 use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutError};
 
@@ -35,13 +35,13 @@ fn an_answer_in_time_is_a_success_every_way() {
 #[test]
 fn an_operation_that_heeds_its_token_is_timed_out_every_way() {
     for way in EVERY_WAY {
-        let outcome = way.run(&limit("one_verdict::heeds", SHORT), |token| {
+        let outcome = way.run(&limit("one_verdict::heeds", short()), |token| {
             until_fired(&token)
         });
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
         };
-        assert!(error.elapsed() >= Duration::from_millis(SHORT), "{way:?}");
+        assert!(error.elapsed() >= short_limit(), "{way:?}");
     }
 }
 
@@ -50,14 +50,14 @@ fn an_operation_that_ignores_its_token_is_timed_out_where_the_caller_is_free() {
     for way in APART {
         let gate = Gate::new();
         let held = gate.clone();
-        let outcome = way.run(&limit("one_verdict::ignores", SHORT), move |_| {
+        let outcome = way.run(&limit("one_verdict::ignores", short()), move |_| {
             held.wait();
             Ok::<_, TimeoutError>(7)
         });
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
         };
-        assert!(error.elapsed() >= Duration::from_millis(SHORT), "{way:?}");
+        assert!(error.elapsed() >= short_limit(), "{way:?}");
         gate.open();
     }
 }
@@ -69,7 +69,7 @@ fn a_late_success_is_abandoned_unless_a_poll_in_place_returns_it() {
         let recorder = record("one_verdict::late");
         let returned = Gate::new();
         let after = way.abandons().then(|| returned.clone());
-        let outcome = way.run(&limit("one_verdict::late", SHORT), move |token| {
+        let outcome = way.run(&limit("one_verdict::late", short()), move |token| {
             until_past(&token);
             if let Some(after) = after {
                 after.wait();
@@ -93,7 +93,7 @@ fn a_late_success_is_abandoned_unless_a_poll_in_place_returns_it() {
 fn a_success_within_the_grace_counts_every_way() {
     let recorder = record("one_verdict::grace");
     for way in EVERY_WAY {
-        let timeout = limit("one_verdict::grace", SHORT).with_grace(GRACE);
+        let timeout = limit("one_verdict::grace", short()).with_grace(GRACE);
         let outcome = way.run(&timeout, |token| {
             until_past(&token);
             Ok::<_, TimeoutError>(7)
@@ -105,7 +105,7 @@ fn a_success_within_the_grace_counts_every_way() {
     }
     for event in recorder.events() {
         assert_eq!(event.kind, EventKind::Succeeded);
-        assert!(event.elapsed > Duration::from_millis(SHORT), "{event}");
+        assert!(event.elapsed > short_limit(), "{event}");
     }
 }
 
@@ -114,7 +114,7 @@ fn a_success_after_the_grace_is_abandoned_unless_a_poll_in_place_returns_it() {
     for way in TIMED {
         let recorder = record("one_verdict::after_grace");
         let timeout =
-            limit("one_verdict::after_grace", SHORT).with_grace(Duration::from_millis(20));
+            limit("one_verdict::after_grace", short()).with_grace(Duration::from_millis(20));
         let returned = Gate::new();
         let after = way.abandons().then(|| returned.clone());
         let outcome = way.run(&timeout, move |token| {
@@ -129,7 +129,7 @@ fn a_success_after_the_grace_is_abandoned_unless_a_poll_in_place_returns_it() {
             panic!("{way:?}: {outcome:?}");
         };
         assert!(
-            error.elapsed() >= Duration::from_millis(SHORT + 20),
+            error.elapsed() >= Duration::from_millis(short() + 20),
             "{way:?}"
         );
         returned.open();

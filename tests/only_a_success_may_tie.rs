@@ -8,7 +8,7 @@ mod support;
 use std::fmt;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, SHORT, Way, limit, record, until_past};
+use support::{APART, EVERY_WAY, Gate, Way, limit, record, short, until_past};
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, TimeoutError};
 
 const GRACE: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ fn an_error_before_the_signal_is_a_failure_every_way() {
 fn an_error_after_the_deadline_is_the_deadline_also_within_the_grace() {
     for way in EVERY_WAY {
         let recorder = record("only_a_success::grace");
-        let timeout = limit("only_a_success::grace", SHORT).with_grace(GRACE);
+        let timeout = limit("only_a_success::grace", short()).with_grace(GRACE);
         let outcome = way.run(&timeout, |token| {
             until_past(&token);
             Err::<(), _>("interrupted")
@@ -100,9 +100,9 @@ fn a_success_after_the_token_was_cancelled_is_a_success() {
 #[test]
 fn an_error_after_the_deadline_is_the_deadline_where_no_token_fires() {
     for cancel in [true, false] {
-        let timeout = limit("only_a_success::clock", SHORT).cancel_on_timeout(cancel);
+        let timeout = limit("only_a_success::clock", short()).cancel_on_timeout(cancel);
         let outcome = Way::SyncInline.run(&timeout, |_| {
-            std::thread::sleep(Duration::from_millis(SHORT + 5));
+            std::thread::sleep(Duration::from_millis(short() + 5));
             Err::<(), _>("too slow")
         });
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");

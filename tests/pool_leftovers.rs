@@ -9,7 +9,7 @@ mod support;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, SHORT, SOON, Way, limit, record};
+use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, record, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError, add_listener};
 
@@ -21,7 +21,7 @@ static TURN: Mutex<()> = Mutex::new(());
 fn abandon(way: Way, name: &'static str) -> Gate {
     let gate = Gate::new();
     let held = gate.clone();
-    let outcome = way.run(&limit(name, SHORT), move |_| {
+    let outcome = way.run(&limit(name, short()), move |_| {
         held.wait();
         Ok::<_, TimeoutError>(7)
     });
@@ -91,7 +91,7 @@ fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
 fn nothing_in_place_is_ever_left_behind() {
     let _turn = TURN.lock();
     for way in [Way::SyncInline, Way::AsyncInline] {
-        let outcome = way.run(&limit("pool_leftovers::in_place", SHORT), |token| {
+        let outcome = way.run(&limit("pool_leftovers::in_place", short()), |token| {
             support::until_fired(&token)
         });
         assert!(
@@ -154,7 +154,7 @@ fn a_destructor_that_panics_in_what_a_call_keeps_kills_no_worker() {
         for in_token in [true, false] {
             let (gate, ended) = (Gate::new(), Gate::new());
             let (held, ends) = (gate.clone(), ended.clone());
-            let mut timeout = limit("pool_leftovers::keeps", SHORT).cancel_on_timeout(false);
+            let mut timeout = limit("pool_leftovers::keeps", short()).cancel_on_timeout(false);
             let recorder = record("pool_leftovers::keeps");
             let kept = (!in_token).then(|| Malicious);
             if let Some(kept) = kept {
@@ -206,7 +206,7 @@ fn what_a_worker_drops_last_may_make_calls() {
     let _turn = TURN.lock();
     let (sender, answers) = mpsc::channel();
     let calls = Calls(sender);
-    let outer = limit("pool_leftovers::outer", SHORT).with_listener(move |_| {
+    let outer = limit("pool_leftovers::outer", short()).with_listener(move |_| {
         let _ = &calls;
     });
     let gate = Gate::new();

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use support::{APART, Gate, SHORT, Way, eventually, limit};
+use support::{APART, Gate, Way, eventually, limit, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, Outcome, TimeoutError};
 
@@ -26,6 +26,8 @@ fn thread_of(way: Way) -> (ThreadId, String) {
 const ON_WORKERS: [Way; 2] = [Way::SyncWorker, Way::AsyncWorker];
 
 fn workers_are_named_and_used_again() {
+    // So that no worker leaves in between.
+    Settings::new().keep_alive(Duration::from_secs(600)).apply();
     let mut ids = HashSet::new();
     for way in ON_WORKERS {
         let (id, name) = thread_of(way);
@@ -103,7 +105,7 @@ fn where_no_thread_can_be_started_a_call_waits_for_a_worker_there_is() {
     Settings::new().stack_size(usize::MAX / 2).apply();
     let waits = thread::spawn(|| thread_of(Way::SyncWorker));
     eventually("it is queued", || workers::stats().queued == 1);
-    let expired = Way::SyncWorker.run(&limit("pool_threads::expires", SHORT), |_| {
+    let expired = Way::SyncWorker.run(&limit("pool_threads::expires", short()), |_| {
         Ok::<_, TimeoutError>(7)
     });
     let cause = expired.timeout_error().map(TimeoutError::cause);

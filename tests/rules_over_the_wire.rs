@@ -12,7 +12,7 @@ use std::thread;
 
 use http::{Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
-use support::{Gate, SHORT, SOON, Way, block_on, limit, record, runtime, until_fired};
+use support::{Gate, SOON, Way, block_on, limit, record, runtime, short, until_fired};
 use timeout_runtime::integrations::tower::DeadlineHeader;
 use timeout_runtime::{CallContext, CallStatus, Cause, EventKind, Outcome, TimeoutError, timeout};
 use tokio::runtime::{Handle, Runtime};
@@ -30,8 +30,8 @@ const WAYS: [Way; 4] = [
     Way::AsyncWorker,
 ];
 
-fn short() -> String {
-    format!("x-envoy-expected-rq-timeout-ms: {SHORT}\r\n")
+fn short_header() -> String {
+    format!("x-envoy-expected-rq-timeout-ms: {}\r\n", short())
 }
 
 fn serve_http<S>(runtime: &Runtime, service: S) -> SocketAddr
@@ -61,7 +61,7 @@ async fn work(way: Way, name: &'static str, started: Gate) -> Outcome<u32, Timeo
 }
 
 /// What its client is told when time is up.
-#[timeout(name = "wire::caller", ms = SHORT, run = "task")]
+#[timeout(name = "wire::caller", ms = short(), run = "task")]
 async fn caller(uri: Uri) -> Result<StatusCode, BoxError> {
     let answer = client(DeadlineHeader::envoy()).oneshot(request(&uri));
     Ok(answer.await.map_err(Into::into)?.status())
@@ -154,7 +154,7 @@ fn nothing_starts_late_on_a_server_but_cleanup() {
     });
     let runtime = runtime();
     let address = serve_http(&runtime, service);
-    let answer = answered(address, short());
+    let answer = answered(address, short_header());
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     let exceeded = Cause::DeadlineExceeded;
     assert_eq!(told.recv_timeout(SOON), Ok((exceeded, exceeded)));
@@ -285,7 +285,7 @@ fn an_answer_that_comes_after_the_requests_end_is_reported_once() {
     });
     let runtime = runtime();
     let address = serve_http(&runtime, service);
-    let answer = answered(address, short());
+    let answer = answered(address, short_header());
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     end.wait();
     assert_eq!(works.kinds(), [EventKind::DeadlineExceeded]);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use support::{Drops, Gate, SHORT, SOON, block_on, runtime, until_past};
+use support::{Drops, Gate, SOON, block_on, runtime, short, short_limit, until_past};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -250,7 +250,7 @@ fn a_grpc_request_is_refused_with_a_status_of_grpc() {
             assert_eq!(served.headers()["grpc-status"], "8", "{kind}");
         }
         let late = service_fn(|_| future::pending::<Served>());
-        let served = serve(&silent, late, asked(kind, &SHORT.to_string()));
+        let served = serve(&silent, late, asked(kind, &short().to_string()));
         assert_eq!(served.headers()["grpc-status"], "4", "{kind}");
     }
     let served = serve(&http(), out_of_reach(), asked("text/plain", "0"));
@@ -295,8 +295,8 @@ fn at_the_deadline_all_work_is_told_and_the_request_is_answered() {
     let (work, service) = Work::service();
     let runtime = runtime();
     let start = Instant::now();
-    let served = runtime.block_on(http().layer(service).oneshot(with_ms(SHORT)));
-    assert!(start.elapsed() >= Duration::from_millis(SHORT));
+    let served = runtime.block_on(http().layer(service).oneshot(with_ms(short())));
+    assert!(start.elapsed() >= short_limit());
     let status = served.map(|served| served.status());
     assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
     work.hears(Cause::DeadlineExceeded);
@@ -343,7 +343,7 @@ fn a_service_is_polled_once_more_when_it_has_been_told() {
             future::pending().await
         }
     });
-    let served = serve(&http(), service, with_ms(SHORT));
+    let served = serve(&http(), service, with_ms(short()));
     assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
     assert!(told.is_open());
 }
@@ -389,8 +389,8 @@ fn a_service_does_not_begin_when_time_is_up() {
             begun()
         }
     });
-    let served = http().layer(service).call(with_ms(SHORT));
-    let late = Deadline::after(Duration::from_millis(SHORT));
+    let served = http().layer(service).call(with_ms(short()));
+    let late = Deadline::after(short_limit());
     while !late.has_passed() {
         thread::yield_now();
     }
@@ -433,7 +433,7 @@ fn a_service_is_dropped_before_its_request_is_answered() {
             future::pending::<Served>().await
         }
     });
-    let mut served = pin!(http().layer(service).call(with_ms(SHORT)));
+    let mut served = pin!(http().layer(service).call(with_ms(short())));
     let status = block_on(served.as_mut()).map(|served| served.status());
     assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
     assert_eq!(drops.count(), 1);
@@ -480,7 +480,7 @@ fn an_answer_after_the_deadline_is_too_late() {
         until_past(&CancelToken::current());
         Served::Ok(Response::new("late".to_owned()))
     });
-    let served = serve(&http(), service, with_ms(SHORT));
+    let served = serve(&http(), service, with_ms(short()));
     assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
 }
 

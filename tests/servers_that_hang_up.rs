@@ -12,14 +12,14 @@ use std::future;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::stream::{self, Stream, StreamExt};
 use http::Uri;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use support::{SHORT, limit, record, runtime};
+use support::{limit, record, runtime, short, short_limit};
 use timeout_runtime::integrations::tower::{ClientError, DeadlineHeader};
 use timeout_runtime::{EventKind, TimeoutError};
 use tonic::Status;
@@ -113,11 +113,11 @@ fn a_client_times_out_where_nothing_more_comes() {
     for part in PARTS {
         let events = record("broken::silent");
         let start = Instant::now();
-        let error = asked("broken::silent", SHORT, |listener| {
+        let error = asked("broken::silent", short(), |listener| {
             // Until the client goes away.
             let _ = send(listener, part).read(&mut [0]);
         });
-        assert!(start.elapsed() >= Duration::from_millis(SHORT));
+        assert!(start.elapsed() >= short_limit());
         let error = error.unwrap_err().downcast::<TimeoutError>();
         let error = error.expect("it is ours");
         assert!(error.is_timed_out(), "{part:?}: {error}");
@@ -198,7 +198,7 @@ fn a_client_of_grpc_gets_a_status_where_its_server_breaks_off() {
 fn a_client_of_grpc_times_out_where_nothing_more_comes() {
     for part in MESSAGES {
         let events = record("grpc::silent");
-        let answer = answered_by("grpc::silent", SHORT, move || body(part, Then::Waits));
+        let answer = answered_by("grpc::silent", short(), move || body(part, Then::Waits));
         let error = answer.unwrap_err().downcast::<TimeoutError>();
         assert!(error.expect("it is ours").is_timed_out(), "{part:?}");
         assert_eq!(events.kinds(), [EventKind::TimedOut], "{part:?}");

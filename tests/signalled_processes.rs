@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Longer than the limit of the calls that are under way.
-const STOPPED: Duration = Duration::from_millis(800);
+const STOPPED: Duration = Duration::from_millis(2500);
 
 /// The program, once it is in the middle of what it does.
 fn start(how: &str, what: &str) -> Child {

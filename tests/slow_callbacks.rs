@@ -11,7 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use crowd::{crowd, ends};
-use support::{ASYNC, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, limit, runtime, until_fired};
+use support::{
+    ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, runtime, short, short_limit, until_fired,
+};
 use timeout_runtime::{CancelToken, Cause, Outcome, Registration, TimeoutError};
 
 /// So many calls are made beside the callbacks.
@@ -19,7 +21,7 @@ const OTHERS: usize = 20;
 
 /// A call that ends by its limit and by nothing else; its elapsed time.
 fn times_out(way: Way, name: &'static str) -> Duration {
-    let calls = limit(name, SHORT);
+    let calls = limit(name, short());
     let outcome = match way {
         Way::SyncWorker | Way::SyncInline => way.run(&calls, |token| until_fired(&token)),
         // Nothing wakes it but its own alarm.
@@ -68,7 +70,7 @@ fn a_deadline_with_slow_callbacks_holds_up_nobody() {
         let (entered, leave) = (Gate::new(), Gate::new());
         let (sender, taken_back) = mpsc::channel();
         let (is_in, held) = (entered.clone(), leave.clone());
-        let outcome = way.run(&limit("slow_callbacks::first", SHORT), move |token| {
+        let outcome = way.run(&limit("slow_callbacks::first", short()), move |token| {
             register_three(&token, is_in, held, sender);
             until_fired(&token)
         });
@@ -81,7 +83,7 @@ fn a_deadline_with_slow_callbacks_holds_up_nobody() {
             let _inside = runtime.enter();
             let other = EVERY_WAY[place % EVERY_WAY.len()];
             let took = times_out(other, "slow_callbacks::other");
-            assert!(took >= Duration::from_millis(SHORT), "{other:?}: {took:?}");
+            assert!(took >= short_limit(), "{other:?}: {took:?}");
             assert!(took < SOON / 2, "{other:?}: {took:?}");
         });
         // Neither the panic nor the callback that still blocks keeps the third one from running.
@@ -184,10 +186,11 @@ fn callbacks_of_one_token_may_take_back_each_other_and_themselves() {
                 }
             };
             if by_deadline {
-                let outcome = limit("slow_callbacks::each_other", SHORT).outcome_inline(|token| {
-                    register(&token);
-                    until_fired(&token)
-                });
+                let outcome =
+                    limit("slow_callbacks::each_other", short()).outcome_inline(|token| {
+                        register(&token);
+                        until_fired(&token)
+                    });
                 assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
             } else {
                 let token = CancelToken::new();
@@ -207,7 +210,7 @@ fn callbacks_that_never_end_keep_no_call_from_a_worker() {
     let leave = Gate::new();
     for _ in 0..OTHERS / 2 {
         let held = leave.clone();
-        let outcome = limit("slow_callbacks::blocked", SHORT).outcome(move |token| {
+        let outcome = limit("slow_callbacks::blocked", short()).outcome(move |token| {
             token.on_cancel(move || held.wait()).forget();
             until_fired(&token)
         });

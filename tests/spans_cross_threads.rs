@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::thread;
 
 use support::{
-    APART, EVERY_WAY, Gate, SHORT, Way, eventually, limit, poll_once, runtime, until_fired,
+    APART, EVERY_WAY, Gate, Way, eventually, limit, poll_once, runtime, short, until_fired,
 };
 use tenant::{TENANT, propagate_tenant};
 use timeout_runtime::integrations::tracing::{propagate_spans, record_endings};
@@ -222,7 +222,7 @@ fn a_late_ending_is_recorded_in_its_callers_span() {
             let seen = recorded(2, || {
                 let gate = Gate::new();
                 let held = gate.clone();
-                let outcome = way.run(&limit("spans::late", SHORT), move |_| {
+                let outcome = way.run(&limit("spans::late", short()), move |_| {
                     held.wait();
                     match ends {
                         "answers" => Ok(()),

@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
 use numbers::{Numbers, PATH, channel_to};
-use support::{Drops, SHORT, SOON, Tracked, runtime, until_past};
+use support::{Drops, SOON, Tracked, runtime, short_limit, until_past};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Registration};
 use tokio::runtime::{Builder, Runtime};
@@ -421,7 +421,7 @@ fn a_body_is_dropped_in_the_context_of_its_request() {
             Ok::<_, Infallible>(Response::new(late))
         }
     });
-    let layer = http().at_most(Duration::from_millis(SHORT));
+    let layer = http().at_most(short_limit());
     let served = runtime().block_on(layer.layer(service).oneshot(Request::new(())));
     assert_eq!(
         served.map(|served| served.status()),
@@ -487,7 +487,7 @@ fn a_busy_stream_is_told_before_it_is_dropped() {
 fn a_frame_that_comes_too_late_is_not_passed_on() {
     let late = stream([], After::Late);
     runtime().block_on(async {
-        let limit = Duration::from_millis(SHORT);
+        let limit = short_limit();
         let (mut body, context) = answer(http().at_most(limit), late).await;
         assert_expired(next(&mut body).await);
         assert_eq!(context.token().cause(), Some(Cause::DeadlineExceeded));
@@ -573,7 +573,7 @@ fn an_error_of_a_stream_is_passed_on_and_cancels_nothing() {
 #[test]
 fn over_http_a_stream_breaks_off_when_time_is_up() {
     let runtime = runtime();
-    let layer = http().at_most(Duration::from_millis(SHORT));
+    let layer = http().at_most(short_limit());
     let service = service_fn(async |_| {
         Ok::<_, Infallible>(Response::new(stream([frame("first")], After::Nothing)))
     });
@@ -587,7 +587,7 @@ fn over_http_a_stream_breaks_off_when_time_is_up() {
 #[test]
 fn over_http_a_stream_in_the_layer_of_grpc_breaks_off_too() {
     let runtime = runtime();
-    let layer: ServerLayer<Answer> = ServerLayer::grpc().at_most(Duration::from_millis(SHORT));
+    let layer: ServerLayer<Answer> = ServerLayer::grpc().at_most(short_limit());
     let service = service_fn(async |_| {
         Ok::<_, Infallible>(Response::new(stream([frame("first")], After::Nothing)))
     });
@@ -660,7 +660,7 @@ fn over_grpc_a_stream_ends_with_deadline_exceeded_in_every_layer() {
             let mut server = tonic::server::Grpc::new(Numbers);
             Ok::<_, Infallible>(server.server_streaming(handler, request).await)
         });
-        let layer = layer.at_most(Duration::from_millis(SHORT));
+        let layer = layer.at_most(short_limit());
         let server = Server::builder().layer(layer);
         runtime.spawn(server.serve_with_incoming(service, incoming));
 

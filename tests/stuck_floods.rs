@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crowd::{crowd, ends};
-use support::{Recorder, SOON, eventually, limit, record};
+use support::{Recorder, SOON, eventually, limit, record, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, Timeout, TimeoutError};
 
@@ -19,10 +19,13 @@ const CALLS: usize = 2000;
 
 const THREADS: usize = 8;
 
-const LIMIT: u64 = 10;
+/// A limit that passes soon, and in which most operations start.
+fn brief() -> u64 {
+    short() / 10
+}
 
 /// A caller that is held up by what is stuck is held up for ever; this leaves room for a busy machine.
-const PROMPT: Duration = Duration::from_secs(10);
+const PROMPT: Duration = Duration::from_secs(30);
 
 /// One test at a time, with at most `cap` workers and none that is left from another test.
 fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
@@ -112,7 +115,7 @@ fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
     const CAP: usize = 512;
 
     let _alone = with_cap(CAP);
-    let timeout = limit("stuck_floods::half", LIMIT);
+    let timeout = limit("stuck_floods::half", brief());
     let recorder = record(timeout.name());
     let door = Door::default();
     let shut = door.lock().unwrap();
@@ -136,7 +139,7 @@ fn with_every_worker_stuck_callers_are_refused_and_capacity_comes_back() {
     const CAP: usize = 32;
 
     let _alone = with_cap(CAP);
-    let timeout = limit("stuck_floods::full", LIMIT).with_max_abandoned(usize::MAX);
+    let timeout = limit("stuck_floods::full", brief()).with_max_abandoned(usize::MAX);
     let recorder = record(timeout.name());
     let door = Door::default();
     let shut = door.lock().unwrap();
@@ -144,7 +147,7 @@ fn with_every_worker_stuck_callers_are_refused_and_capacity_comes_back() {
     let (stuck, refused) = endings;
     assert_eq!(stuck, CAP);
     assert!(refused > 0);
-    let other = limit("stuck_floods::other", LIMIT).outcome(|_| Ok::<_, TimeoutError>(7));
+    let other = limit("stuck_floods::other", brief()).outcome(|_| Ok::<_, TimeoutError>(7));
     assert!(
         matches!(&other, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
         "{other:?}"

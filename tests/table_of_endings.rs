@@ -21,18 +21,22 @@ use std::time::{Duration, Instant};
 
 use endings::{Answer, Body, Ending, Form, Row, Source, read, told_apart};
 use fault::Fault;
-use support::{ASYNC, Gate, SOON, Way, block_on, poll_once};
+use support::{ASYNC, Gate, SOON, Way, block_on, poll_once, short_limit};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, EventKind, ListenerHandle, Timeout, TimeoutError,
     add_listener,
 };
 use tokio::runtime::{Builder, Runtime};
 
-const BRIEF: Duration = Duration::from_millis(400);
 const LONG: Duration = Duration::from_secs(60);
 const BRIEF_GRACE: Duration = Duration::from_millis(100);
 /// So many calls are made at once.
 const AT_ONCE: usize = 16;
+
+/// A limit that passes.
+fn brief() -> Duration {
+    2 * short_limit()
+}
 
 /// With a thread for each task that blocks one.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -84,7 +88,7 @@ fn listen() -> ListenerHandle {
 
 impl Case {
     fn new(row: Row, number: usize) -> Arc<Self> {
-        let soon = if row.is_first() { LONG } else { BRIEF };
+        let soon = if row.is_first() { LONG } else { brief() };
         let after = |source, otherwise| {
             if row.source == source {
                 soon
@@ -150,7 +154,7 @@ impl Case {
         match self.row.body {
             Body::Ignores if self.row.way != Way::SyncInline => self.released.wait(),
             Body::Ignores if self.row.is_cancelled() => self.fired.wait(),
-            Body::Ignores => thread::sleep(BRIEF + self.grace),
+            Body::Ignores => thread::sleep(brief() + self.grace),
             _ if self.row.source == Source::Dropped && self.row.way.abandons() => {
                 self.released.wait();
             }

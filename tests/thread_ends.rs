@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use support::{Gate, SHORT, SOON, Way, block_on, limit, poll_once, until_fired};
+use support::{Gate, SOON, Way, block_on, limit, poll_once, short, until_fired};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
     CancelToken, Cause, Outcome, Timeout, TimeoutError, add_listener, add_propagator, is_cancelled,
@@ -100,7 +100,9 @@ fn calls_can_be_made_by_the_end_of_a_thread() {
                 inside.outcome_inline(|_| token.check()).into_result()?;
                 inside.outcome(|_| Ok::<_, TimeoutError>(7)).into_result()
             });
-            let times_out = way.run(&limit("thread_ends::times_out", SHORT), |t| until_fired(&t));
+            let times_out = way.run(&limit("thread_ends::times_out", short()), |t| {
+                until_fired(&t)
+            });
             (way, succeeds, times_out)
         };
         let ways = [Way::SyncWorker, Way::SyncInline];

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use support::{Gate, SHORT, SOON, block_on, eventually, limit};
+use support::{Gate, SOON, block_on, eventually, limit, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
 
@@ -55,7 +55,7 @@ fn a_hook_that_panics_costs_no_thread_and_no_call() {
 fn call_from_hook() -> Result<(), &'static str> {
     let holds = |holds: bool, what| if holds { Ok(()) } else { Err(what) };
     let calls = limit("hooks::calls", 60_000);
-    let short = limit("hooks::short", SHORT);
+    let expires = limit("hooks::short", short());
     holds(
         is_refused(&calls.outcome(|_| Ok::<_, TimeoutError>(7))),
         "worker",
@@ -64,9 +64,9 @@ fn call_from_hook() -> Result<(), &'static str> {
     holds(is_refused(&block_on(polled)), "polled worker")?;
     let inline = calls.outcome_inline(|_| Ok::<_, TimeoutError>(7));
     holds(inline.is_success(), "inline")?;
-    let never = block_on(short.outcome_async(|_| pending::<Result<(), TimeoutError>>()));
+    let never = block_on(expires.outcome_async(|_| pending::<Result<(), TimeoutError>>()));
     holds(matches!(never, Outcome::TimedOut(_)), "polled")?;
-    let soon = CallContext::detached().with_deadline(Deadline::after(Duration::from_millis(SHORT)));
+    let soon = CallContext::detached().with_deadline(Deadline::after(support::short_limit()));
     let waited = soon.run(CancelToken::current).wait_timeout(Duration::MAX);
     holds(waited == Some(Cause::DeadlineExceeded), "token")?;
     let (token, called) = (CancelToken::new(), Gate::new());

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use support::{EVERY_WAY, SHORT, in_runtime, limit, record};
+use support::{EVERY_WAY, in_runtime, limit, record, short};
 use timeout_runtime::{
     CancelToken, Deadline, EventKind, InvalidLimit, Outcome, Timeout, TimeoutError, add_listener,
 };
@@ -95,7 +95,7 @@ fn the_call_runners_give_a_result_each() {
     type Calls = [Result<u32, AppError>; 5];
 
     fn calls(op: fn(CancelToken) -> Result<u32, AppError>) -> Calls {
-        let timeout = limit("timeout_policy::calls", SHORT);
+        let timeout = limit("timeout_policy::calls", short());
         [
             timeout.call(op),
             timeout.call_inline(op),
@@ -164,7 +164,7 @@ fn a_policys_own_listener_is_told_first_and_of_its_own_calls_only() {
 fn a_clock_stamps_the_events_and_has_no_say_in_the_limit() {
     for way in EVERY_WAY {
         let recorder = record("timeout_policy::clock");
-        let timeout = limit("timeout_policy::clock", SHORT).with_clock(|| SystemTime::UNIX_EPOCH);
+        let timeout = limit("timeout_policy::clock", short()).with_clock(|| SystemTime::UNIX_EPOCH);
         let outcome = way.run(&timeout, |token| support::until_fired(&token));
         assert!(
             matches!(outcome, Outcome::TimedOut(_)),

@@ -11,9 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use fault::Fault;
-use support::{EVERY_WAY, SHORT, Way};
+use support::{EVERY_WAY, Way, short_limit};
 
-const LIMIT: Duration = Duration::from_millis(SHORT);
 const LONG: Duration = Duration::from_secs(60);
 
 annotated! {
@@ -28,7 +27,12 @@ annotated! {
 fn what_comes_after_the_limit_does_not_count() {
     for way in EVERY_WAY {
         for answers in [true, false] {
-            let late = bare::call(way, LIMIT, LIMIT + Duration::from_millis(1), answers);
+            let late = bare::call(
+                way,
+                short_limit(),
+                short_limit() + Duration::from_millis(1),
+                answers,
+            );
             // What a poll in place returns is never late.
             let is_right = match &late {
                 Ok(answer) => way == Way::AsyncInline && answers && *answer == 7,

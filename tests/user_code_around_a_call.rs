@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, SHORT, TIMED, Way, record, until_fired};
+use support::{EVERY_WAY, TIMED, Way, record, short, until_fired};
 use timeout_runtime::{
     CancelToken, Cause, Deadline, Ending, EventKind, Failure, FromTimeout, TimeoutError,
 };
@@ -105,14 +105,14 @@ impl FromTimeout for Reply {
 }
 
 annotated! {
-    mod fault, [name = "around::fault", ms = SHORT], () -> Result<u32, Fault> {
+    mod fault, [name = "around::fault", ms = short()], () -> Result<u32, Fault> {
         let token: CancelToken = cancel_token;
         until_fired(&token).map_err(|error| Fault(error.cause()))
     }
 }
 
 annotated! {
-    mod reply, [name = "around::reply", ms = SHORT], () -> Reply {
+    mod reply, [name = "around::reply", ms = short()], () -> Reply {
         let token: CancelToken = cancel_token;
         support::until_past(&token);
         Reply(None)

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use support::{
-    APART, EVERY_WAY, Gate, SHORT, SOON, TIMED, Way, limit, record, until_fired, until_past,
+    APART, EVERY_WAY, Gate, SOON, TIMED, Way, limit, record, short, until_fired, until_past,
 };
 use timeout_runtime::{
     CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, ListenerHandle,
@@ -31,7 +31,7 @@ fn both_endings(way: Way, name: &'static str) {
         matches!(success, Outcome::Success(7)),
         "{way:?}: {success:?}"
     );
-    let expired = way.run(&limit(name, SHORT), |token| until_fired(&token));
+    let expired = way.run(&limit(name, short()), |token| until_fired(&token));
     assert!(
         matches!(expired, Outcome::TimedOut(_)),
         "{way:?}: {expired:?}"
@@ -95,7 +95,7 @@ fn a_listener_that_makes_calls_does_not_hear_of_them() {
                 sink.lock().unwrap().push(event.name);
                 let gate = Gate::new();
                 let held = gate.clone();
-                let _ = inner_way.run(&limit("user_code::by_listener", SHORT), move |_| {
+                let _ = inner_way.run(&limit("user_code::by_listener", short()), move |_| {
                     held.wait();
                     Ok::<_, TimeoutError>(7)
                 });
@@ -212,7 +212,7 @@ fn a_clock_for_timestamps_that_panics_is_replaced_by_the_systems() {
 fn a_late_value_whose_destructor_panics_is_reported_and_kills_no_worker() {
     for way in TIMED {
         let recorder = record("user_code::value");
-        let outcome = way.run(&limit("user_code::value", SHORT), |token| {
+        let outcome = way.run(&limit("user_code::value", short()), |token| {
             until_past(&token);
             Ok::<_, TimeoutError>(Malicious)
         });
@@ -244,7 +244,7 @@ fn a_late_value_whose_destructor_blocks_holds_up_nobody() {
         let recorder = record("user_code::blocks");
         let leave = Gate::new();
         let value = Blocks(leave.clone());
-        let outcome = way.run(&limit("user_code::blocks", SHORT), |token| {
+        let outcome = way.run(&limit("user_code::blocks", short()), |token| {
             until_past(&token);
             Ok::<_, TimeoutError>(value)
         });
@@ -266,10 +266,11 @@ fn a_late_panic_whose_payload_panics_when_dropped_is_reported_and_kills_no_worke
         let recorder = record("user_code::payload");
         let gate = Gate::new();
         let held = gate.clone();
-        let outcome = way.run::<(), TimeoutError>(&limit("user_code::payload", SHORT), move |_| {
-            held.wait();
-            panic_any(Malicious)
-        });
+        let outcome =
+            way.run::<(), TimeoutError>(&limit("user_code::payload", short()), move |_| {
+                held.wait();
+                panic_any(Malicious)
+            });
         assert!(
             matches!(outcome, Outcome::TimedOut(_)),
             "{way:?}: {outcome:?}"
@@ -354,7 +355,7 @@ type Script = (
 
 annotated! {
     mod falls_back, [
-        name = "user_code::fallback", ms = SHORT, grace = std::time::Duration::from_secs(60),
+        name = "user_code::fallback", ms = short(), grace = std::time::Duration::from_secs(60),
         fallback = {
             let (act, called, told) = script.clone();
             move |error: TimeoutError| {

@@ -21,7 +21,7 @@ use std::task::{Wake, Waker};
 use std::time::{Duration, SystemTime};
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, SHORT, SOON, TIMED, block_on, limit, record, until_fired,
+    APART, ASYNC, EVERY_WAY, Gate, SOON, TIMED, block_on, limit, record, short, until_fired,
 };
 use timeout_runtime::{CancelToken, EventKind, Outcome, Timeout, TimeoutError};
 use user_code::{Act, caught, works};
@@ -160,7 +160,7 @@ fn a_waker_that_panics_or_calls_when_it_wakes_or_is_dropped_changes_no_verdict()
         for act in [Act::Panics, Act::ReEnters] {
             for (wakes, dropped) in [(act, Act::Nothing), (Act::Nothing, act), (act, act)] {
                 let woken = Gate::new();
-                let mut call = way.start(&limit("reenters::waker", SHORT), |token| async move {
+                let mut call = way.start(&limit("reenters::waker", short()), |token| async move {
                     token.cancelled().await;
                     token.check()
                 });
@@ -194,7 +194,7 @@ fn a_waker_that_panics_or_calls_when_it_wakes_or_is_dropped_changes_no_verdict()
 fn a_callback_may_call_all_that_there_is() {
     for way in EVERY_WAY {
         let (sender, done) = mpsc::channel();
-        let outcome = way.run(&limit("reenters::callback", SHORT), move |token| {
+        let outcome = way.run(&limit("reenters::callback", short()), move |token| {
             let at_deadline = sender.clone();
             token
                 .on_cancel(move || {
@@ -255,7 +255,7 @@ fn what_an_operation_ends_with_too_late_may_call_all_that_there_is() {
             let recorder = record("reenters::late");
             let gate = Gate::new();
             let held = gate.clone();
-            let outcome = way.run(&limit("reenters::late", SHORT), move |_| {
+            let outcome = way.run(&limit("reenters::late", short()), move |_| {
                 held.wait();
                 end(Acts {
                     shown: Act::ReEnters,
@@ -288,7 +288,7 @@ fn a_listener_may_call_all_that_there_is() {
             };
             let in_time = way.run(&timeout(LONG), |_| Ok::<_, TimeoutError>(7));
             assert!(matches!(in_time, Outcome::Success(7)), "{way:?}");
-            let expires = way.run(&timeout(SHORT), |token| until_fired(&token));
+            let expires = way.run(&timeout(short()), |token| until_fired(&token));
             assert!(matches!(expires, Outcome::TimedOut(_)), "{way:?}");
             support::eventually("all three are heard", || heard.load(Ordering::SeqCst) == 3);
         });
@@ -297,7 +297,7 @@ fn a_listener_may_call_all_that_there_is() {
 
 annotated! {
     mod falls_back, [
-        name = "reenters::fallback", ms = SHORT,
+        name = "reenters::fallback", ms = short(),
         fallback = |_| { Act::ReEnters.act(); 0 }
     ], () -> u32 {
         let token: CancelToken = cancel_token;

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{Gate, SHORT, SOON, runtime};
+use support::{Gate, SOON, runtime, short};
 use tenant::{TENANT, propagate_tenant};
 use timeout_runtime::integrations::tower::DeadlineHeader;
 use timeout_runtime::integrations::tracing::propagate_spans;
@@ -195,7 +195,7 @@ fn an_operation_hears_that_its_client_has_left() {
 
 #[test]
 fn an_operation_hears_that_its_requests_time_is_up() {
-    let short = format!("x-envoy-expected-rq-timeout-ms: {}\r\n", 3 * SHORT);
+    let short = format!("x-envoy-expected-rq-timeout-ms: {}\r\n", 3 * short());
     let exceeded = Some(Cause::DeadlineExceeded);
     assert_eq!(
         hear(&short, false),

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SHORT, SOON, Way, block_on, in_runtime, limit, runtime, until_fired,
+    APART, EVERY_WAY, Gate, SOON, Way, block_on, in_runtime, limit, runtime, short, until_fired,
 };
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout};
 use tokio::runtime::Handle;
@@ -203,7 +203,7 @@ fn the_deadline_and_the_token_go_along_from_worker_to_worker() {
         for inner in EVERY_WAY {
             let (sender, ended) = mpsc::channel();
             let outcome = outer.run(
-                &limit("what_a_worker_carries::outer", 2 * SHORT),
+                &limit("what_a_worker_carries::outer", 2 * short()),
                 move |_| {
                     let calls = limit("what_a_worker_carries::inner", LONG);
                     let ending = inner.run(&calls, |token| until_fired(&token));

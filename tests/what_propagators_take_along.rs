@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use support::{APART, Drops, EVERY_WAY, Gate, SHORT, Way, block_on, limit, record, runtime};
+use support::{APART, Drops, EVERY_WAY, Gate, Way, block_on, limit, record, runtime, short};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
     EventKind, Outcome, PropagatorHandle, TimeoutError, add_listener, add_propagator,
@@ -271,7 +271,7 @@ fn a_late_ending_is_told_inside() {
         let recorder = record("propagators::late");
         let gate = Gate::new();
         let held = gate.clone();
-        let outcome = way.run(&limit("propagators::late", SHORT), move |_| {
+        let outcome = way.run(&limit("propagators::late", short()), move |_| {
             held.wait();
             Ok::<_, TimeoutError>(())
         });
@@ -412,7 +412,7 @@ fn ends_as_ever(way: Way, ends: Ends, why: &str) {
     let recorder = record("propagators::ends");
     let gate = Gate::new();
     let held = gate.clone();
-    let own_limit = if ends == Ends::Late { SHORT } else { LONG };
+    let own_limit = if ends == Ends::Late { short() } else { LONG };
     let outcome = caught(|| {
         way.run(&limit("propagators::ends", own_limit), move |_| {
             let label = LABEL.get();

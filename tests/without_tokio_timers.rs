@@ -5,18 +5,15 @@ mod crowd;
 mod support;
 
 use std::future::pending;
-use std::time::Duration;
 
-use crowd::BRIEF;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use support::{Gate, limit, until_fired};
+use support::{short, short_limit};
 use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 type Ending = Outcome<u8, TimeoutError>;
-
-const LIMIT: Duration = Duration::from_millis(BRIEF);
 
 fn without_timers() -> [Runtime; 2] {
     [
@@ -32,16 +29,16 @@ fn without_timers() -> [Runtime; 2] {
 async fn answer_and_time_out(name: &'static str) {
     let answer: Ending = limit(name, 60_000).outcome_async(|_| async { Ok(7) }).await;
     assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
-    let never: Ending = limit(name, BRIEF).outcome_async(|_| pending()).await;
+    let never: Ending = limit(name, short()).outcome_async(|_| pending()).await;
     assert_timed_out(&never);
-    let heeds: Ending = limit(name, BRIEF)
+    let heeds: Ending = limit(name, short())
         .outcome_async(|token| async move {
             token.cancelled().await;
             Err(token.check().unwrap_err())
         })
         .await;
     assert_timed_out(&heeds);
-    let raced: Ending = limit(name, BRIEF)
+    let raced: Ending = limit(name, short())
         .outcome_async(|token| async move {
             let ended: Option<()> = token.run_until_cancelled(pending()).await;
             assert_eq!(ended, None);
@@ -49,7 +46,7 @@ async fn answer_and_time_out(name: &'static str) {
         })
         .await;
     assert_timed_out(&raced);
-    let on_worker: Ending = limit(name, BRIEF)
+    let on_worker: Ending = limit(name, short())
         .outcome_async_on_worker(|_| pending())
         .await;
     assert_timed_out(&on_worker);
@@ -60,7 +57,7 @@ fn assert_timed_out(ending: &Ending) {
     let Outcome::TimedOut(error) = ending else {
         panic!("{ending:?}");
     };
-    assert!(error.elapsed() >= LIMIT, "{error}");
+    assert!(error.elapsed() >= short_limit(), "{error}");
 }
 
 /// Guards against a timer that wants its runtime where the future is made, not where it is polled.
@@ -69,7 +66,7 @@ fn a_future_made_outside_any_runtime_works_inside_one() {
     crowd::ends(|| {
         let answer = limit("without_tokio_timers::outside", 60_000)
             .outcome_async(|_| async { Ok::<_, TimeoutError>(Handle::try_current().is_ok()) });
-        let never = limit("without_tokio_timers::outside", BRIEF).outcome_async(|_| pending());
+        let never = limit("without_tokio_timers::outside", short()).outcome_async(|_| pending());
         let task = limit("without_tokio_timers::outside", 60_000)
             .outcome_task(|_| async { Ok::<_, TimeoutError>(8) });
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -99,7 +96,7 @@ fn a_task_on_a_runtime_without_timers_keeps_its_limit() {
             );
             assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
             let never: Ending = runtime
-                .block_on(limit("without_tokio_timers::task", BRIEF).outcome_task(|_| pending()));
+                .block_on(limit("without_tokio_timers::task", short()).outcome_task(|_| pending()));
             assert_timed_out(&never);
         }
     });
@@ -123,7 +120,7 @@ fn another_executor_keeps_every_limit() {
 #[test]
 fn a_task_outside_any_runtime_is_one_error_that_says_so() {
     let ending: Ending = crowd::ends(|| {
-        block_on(limit("without_tokio_timers::no_runtime", BRIEF).outcome_task(|_| pending()))
+        block_on(limit("without_tokio_timers::no_runtime", short()).outcome_task(|_| pending()))
     });
     let Outcome::NotStarted(error) = ending else {
         panic!("{ending:?}");
@@ -146,11 +143,11 @@ fn sync_calls_need_no_runtime() {
     });
     assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
     let body = |token: CancelToken| until_fired(&token).map(|_| 7);
-    assert_timed_out(&limit("without_tokio_timers::sync", BRIEF).outcome(body));
-    assert_timed_out(&limit("without_tokio_timers::sync", BRIEF).outcome_inline(body));
+    assert_timed_out(&limit("without_tokio_timers::sync", short()).outcome(body));
+    assert_timed_out(&limit("without_tokio_timers::sync", short()).outcome_inline(body));
     let gate = Gate::new();
     let ignoring = gate.clone();
-    let never = limit("without_tokio_timers::sync", BRIEF).outcome(move |_| {
+    let never = limit("without_tokio_timers::sync", short()).outcome(move |_| {
         ignoring.wait();
         Ok(7)
     });

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crowd::BRIEF;
 use support::{Gate, limit, record};
+use support::{short, short_limit};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
     CallContext, CancelToken, Deadline, EventKind, Outcome, TimeoutError, add_listener,
@@ -67,12 +67,12 @@ fn first_call(first: First) -> Gate {
     let outer = CancelToken::new();
     let context = CallContext::detached()
         .with_deadline(Deadline::after(match first {
-            First::PastOuterDeadline => Duration::from_millis(BRIEF),
+            First::PastOuterDeadline => short_limit(),
             _ => OUTER,
         }))
         .with_token(&outer);
     let (own_limit, is_late) = match first {
-        First::LateSuccess | First::LatePanic => (BRIEF, true),
+        First::LateSuccess | First::LatePanic => (short(), true),
         First::PastOuterDeadline | First::Cancelled => (60_000, true),
         _ => (60_000, false),
     };

@@ -17,7 +17,7 @@ use timeout_runtime::{
 use tokio::runtime::{Builder, Runtime};
 
 /// Longer than the program needs to say that it is ready, and shorter than it is stopped.
-const LIMIT: Duration = Duration::from_millis(500);
+const LIMIT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(600);
 
 type Ending = Outcome<u32, TimeoutError>;
@@ -208,6 +208,7 @@ mod showered {
         check(39, matches!(polled, Outcome::TimedOut(_)));
         check(40, start.elapsed() >= BRIEF);
 
+        check(44, workers::drain(LONG) == 0);
         let (leave, may_leave) = mpsc::channel::<()>();
         let left = calls(BRIEF).outcome(move |_| {
             let _ = may_leave.recv();

@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use timeout_runtime::{CancelToken, Deadline, TimeoutError, timeout};
 use tokio::runtime::Runtime;
 
-use crate::support::{SHORT, SOON, Way, block_on, runtime, until_fired};
+use crate::support::{SOON, Way, block_on, runtime, short, until_fired};
 
 /// A shape, and one way to run it.
 pub(crate) struct Shape {
@@ -137,7 +137,7 @@ impl Value for &str {
 pub(crate) fn limit(hangs: Hangs) -> u64 {
     match hangs {
         Hangs::Not => u64::try_from(SOON.as_millis()).unwrap(),
-        Hangs::UntilTold | Hangs::Forever => SHORT,
+        Hangs::UntilTold | Hangs::Forever => short(),
     }
 }
 

@@ -8,9 +8,6 @@ use std::thread;
 
 use super::support::SOON;
 
-/// A limit in milliseconds that is soon over, and yet long enough for a worker to start on a busy machine.
-pub const BRIEF: u64 = 150;
-
 /// Runs `work` on a thread of its own and gives what it gives; panics if that takes too long.
 #[track_caller]
 pub fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -15,11 +15,28 @@ use timeout_runtime::{
 };
 use tokio::runtime::Runtime;
 
-/// So long a test waits for what must come, before it fails.
-pub const SOON: Duration = Duration::from_secs(20);
+/// How long a test waits for what must come before it fails.
+pub const SOON: Duration = Duration::from_secs(40);
 
-/// A limit in milliseconds that is to pass: long enough for an operation to start on a busy machine.
-pub const SHORT: u64 = 200;
+/// A limit in milliseconds that passes, and that leaves an operation time to start before: a multiple
+/// of the time in which this machine starts a thread now.
+pub fn short() -> u64 {
+    static SHORT: LazyLock<u64> = LazyLock::new(|| {
+        let start_a_thread = |_| {
+            let start = Instant::now();
+            thread::spawn(|| {}).join().unwrap();
+            start.elapsed()
+        };
+        let longest = (0..20).map(start_a_thread).max().unwrap_or_default();
+        u64::try_from(longest.as_millis()).map_or(200, |ms| (20 * ms).clamp(200, 10_000))
+    });
+    *SHORT
+}
+
+/// The same as a duration.
+pub fn short_limit() -> Duration {
+    Duration::from_millis(short())
+}
 
 /// A door that is shut until somebody opens it.
 #[derive(Clone, Default)]
