@@ -6,8 +6,8 @@
 //! ```
 //!
 //! 1. While tasks are queued, a thread is about to look at the queue, unless [`MOST`] threads run
-//!    tasks. A thread that takes a task and leaves others behind summons the next thread first, so a
-//!    task that blocks holds up no other.
+//!    tasks. A thread that takes a task and leaves others behind summons the next thread first, so
+//!    a task that blocks holds up no other.
 //! 2. At most one thread is summoned at a time: short tasks in a row are run by one thread.
 //! 3. A thread takes tasks, becomes idle and leaves under the lock, so no task is left behind.
 //! 4. Where the system refuses the only thread, the submitter runs all that is queued.

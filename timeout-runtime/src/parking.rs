@@ -8,8 +8,8 @@
 //! ```
 //!
 //! 1. A wake-up is never lost: `unpark` before `park` makes that `park` return immediately.
-//! 2. Waits of ours do not use `std::thread::park`. That has one wake-up for the whole thread, which
-//!    a poll, a lock or a channel of other code would consume, or which we would consume.
+//! 2. Waits of ours do not use `std::thread::park`. That has one wake-up for the whole thread,
+//!    which a poll, a lock or a channel of other code would consume, or which we would consume.
 //! 3. A thread lends its parker to one wait at a time. A wait inside a poll of another wait gets a
 //!    parker of its own, so it cannot consume the wake-up of the outer one.
 
@@ -141,7 +141,8 @@ pub(crate) fn unparks(waker: &Waker) -> bool {
     CurrentParker::get().waker().vtable() == waker.vtable()
 }
 
-/// Has the `place` inside `mutex` hold `waker`, or one that wakes the same; `false` if there is no such place any more.
+/// Has the `place` inside `mutex` hold `waker`, or one that wakes the same; `false` if there is no
+/// such place any more.
 ///
 /// Wakers are cloned and dropped outside the lock: both are somebody else's code.
 pub(crate) fn replace_waker<L: Lock>(
@@ -157,8 +158,8 @@ pub(crate) fn replace_waker<L: Lock>(
     replace_waker_with(mutex, place, waker.clone())
 }
 
-/// Has the `place` inside `mutex` hold `waker`; `false` if there is no such place any more. Whichever waker is left over is dropped outside
-/// the lock.
+/// Has the `place` inside `mutex` hold `waker`; `false` if there is no such place any more.
+/// Whichever waker is left over is dropped outside the lock.
 pub(crate) fn replace_waker_with<L: Lock>(
     mutex: &L,
     place: impl Fn(&mut L::Inside) -> Option<&mut Option<Waker>>,
@@ -183,7 +184,8 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let parker = CurrentParker::get();
     let mut context = Context::from_waker(parker.waker());
     let output;
-    // It is dropped in here: where a destructor panics on the way out of a function, the value that is being returned is leaked.
+    // It is dropped in here: where a destructor panics on the way out of a function, the value that
+    // is being returned is leaked.
     {
         let mut future = pin!(future);
         output = loop {

@@ -95,8 +95,8 @@ pub(crate) fn rung() -> u32 {
     TIMER.rung.load(Ordering::Acquire)
 }
 
-/// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads its clock
-/// itself.
+/// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads its
+/// clock itself.
 pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
     TIMER.arm(at, alarm)
 }

@@ -1,5 +1,5 @@
-//! Models of what can race in the timer: in every order with a few preemptions, and in random orders.
-//! Time moves only where a model says so.
+//! Models of what can race in the timer: in every order with a few preemptions, and in random
+//! orders. Time moves only where a model says so.
 
 use super::*;
 use crate::CancelToken;

@@ -1,10 +1,10 @@
 //! [`Queue`]: alarms in the order of their times.
 //!
-//! Most limits are a few constants, and alarms with the same limit are armed in the order in which they
-//! fire. So an alarm is appended to the run whose last alarm is the latest one before it. Soon each
-//! limit has a run of its own: arming is a push, and the first alarm of all is at the front of a run.
-//! An alarm that fits no run goes to a heap. Disarming leaves a dead entry behind. Dead entries are
-//! removed at the ends of the runs, and everywhere once they are the majority.
+//! Most limits are a few constants, and alarms with the same limit are armed in the order in which
+//! they fire. So an alarm is appended to the run whose last alarm is the latest one before it. Soon
+//! each limit has a run of its own: arming is a push, and the first alarm of all is at the front of
+//! a run. An alarm that fits no run goes to a heap. Disarming leaves a dead entry behind. Dead
+//! entries are removed at the ends of the runs, and everywhere once they are the majority.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -100,8 +100,8 @@ impl Queue {
         runs.filter_map(|run| run.front().copied()).chain(rest)
     }
 
-    /// Removes an alarm if it is the last one of the run used most recently. Returns `false` if it leaves
-    /// a dead entry behind.
+    /// Removes an alarm if it is the last one of the run used most recently. Returns `false` if it
+    /// leaves a dead entry behind.
     pub(super) fn unpush(&mut self, key: Key) -> bool {
         let Some(run) = self.runs[..self.used].last_mut() else {
             return false;

@@ -1,5 +1,5 @@
-//! [`Links`]: what a token is linked to: its caller, the tokens below, waiters and callbacks. Guarded
-//! by the lock of the node.
+//! [`Links`]: what a token is linked to: its caller, the tokens below, waiters and callbacks.
+//! Guarded by the lock of the node.
 
 use std::task::Waker;
 
@@ -87,8 +87,8 @@ impl Links {
         self.caller_waker.is_none() && self.parents.is_none() && self.more.is_none()
     }
 
-    /// Called when the token is dropped: removes its alarm, unlinks it from its parents, and drops values
-    /// of users one by one.
+    /// Called when the token is dropped: removes its alarm, unlinks it from its parents, and drops
+    /// values of users one by one.
     pub(super) fn dispose(self) {
         let Self {
             caller_waker,

@@ -22,8 +22,8 @@ pub use wait::{Cancelled, CancelledOwned, Registration};
 /// Tells an operation to stop.
 ///
 /// A token is cancelled once, with a [`Cause`], and stays cancelled. Clones are the same token.
-/// Cancelling a token cancels its [children](Self::child), but not its parent. The token of a call is
-/// cancelled at the call's deadline, when the caller goes away, and by [`cancel`](Self::cancel).
+/// Cancelling a token cancels its [children](Self::child), but not its parent. The token of a call
+/// is cancelled at the call's deadline, when the caller goes away, and by [`cancel`](Self::cancel).
 ///
 /// ```
 /// use timeout_runtime::CancelToken;
@@ -38,8 +38,8 @@ pub use wait::{Cancelled, CancelledOwned, Registration};
 /// assert!(other.check().unwrap_err().is_cancelled());
 /// ```
 ///
-/// Reading a token is one atomic load at any depth. Where no other thread watches its deadline, a read
-/// also reads the clock: in a sync call that runs inline, and in an async call until it waits.
+/// Reading a token is one atomic load at any depth. Where no other thread watches its deadline, a
+/// read also reads the clock: in a sync call that runs inline, and in an async call until it waits.
 #[derive(Clone)]
 pub struct CancelToken(pub(crate) NodeRef);
 
@@ -100,7 +100,8 @@ impl CancelToken {
         self.cancel_for(None);
     }
 
-    /// As [`cancel`](Self::cancel), with a reason: the [`source`](Error::source) of errors from here on.
+    /// As [`cancel`](Self::cancel), with a reason: the [`source`](Error::source) of errors from
+    /// here on.
     pub fn cancel_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) {
         self.cancel_for(Some(&reason.into().into()));
     }
@@ -136,8 +137,8 @@ impl CancelToken {
         }
     }
 
-    /// The nearest deadline that cancels this token: that of its call or of a token above. A call that
-    /// has ended in time has no deadline of its own any more.
+    /// The nearest deadline that cancels this token: that of its call or of a token above. A call
+    /// that has ended in time has no deadline of its own any more.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.0.deadline()

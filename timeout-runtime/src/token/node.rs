@@ -11,17 +11,17 @@
 //!
 //! 1. The state changes under the lock of `links` and is read without it, so `cancel` never blocks
 //!    a reader.
-//! 2. *Register, then read.* A waiter is added to the links first, and reads the state under the same
-//!    lock or later. `cancel` sets the state before it takes the waiters out under that lock. So a
-//!    cancellation is never missed and never delivered twice.
-//! 3. A node holds its parents strongly; a parent holds its children weakly. A dropped child unlinks
-//!    itself.
+//! 2. *Register, then read.* A waiter is added to the links first, and reads the state under the
+//!    same lock or later. `cancel` sets the state before it takes the waiters out under that lock.
+//!    So a cancellation is never missed and never delivered twice.
+//! 3. A node holds its parents strongly; a parent holds its children weakly. A dropped child
+//!    unlinks itself.
 //! 4. `cancel` walks the tree with a work list: first it cancels all nodes below, then it wakes the
-//!    waiters, then it runs the callbacks. A second `cancel` at the same time walks the tree too, with
-//!    the first cause, so all nodes below are cancelled when either of them returns. Dropping a chain
-//!    uses a list of the thread. Neither recurses.
-//! 5. Lock order: the links of one node, then the state of the timer. Never the links of two nodes, and
-//!    no code of users under either lock.
+//!    waiters, then it runs the callbacks. A second `cancel` at the same time walks the tree too,
+//!    with the first cause, so all nodes below are cancelled when either of them returns. Dropping
+//!    a chain uses a list of the thread. Neither recurses.
+//! 5. Lock order: the links of one node, then the state of the timer. Never the links of two nodes,
+//!    and no code of users under either lock.
 //!
 //! `timers.rs` makes the timer cancel a token in time, `propagate.rs` cancels the tokens below, and
 //! `waiting.rs` registers waiters.
@@ -104,9 +104,9 @@ impl<C: ?Sized> Deref for Node<C> {
     }
 }
 
-/// A shared node: that of a token alone, or that of a call whose operation runs elsewhere. The state of
-/// the first is at a fixed offset; the offset of the second depends on the alignment of the operation,
-/// which takes one more load.
+/// A shared node: that of a token alone, or that of a call whose operation runs elsewhere. The
+/// state of the first is at a fixed offset; the offset of the second depends on the alignment of
+/// the operation, which takes one more load.
 #[derive(Clone)]
 pub(crate) enum NodeRef {
     Token(Arc<Node<()>>),
@@ -176,8 +176,8 @@ impl NodeRef {
         }
     }
 
-    /// Links this token, which was created before its call, below the node of the call that has begun
-    /// now.
+    /// Links this token, which was created before its call, below the node of the call that has
+    /// begun now.
     pub(crate) fn begin(&self, call: &Self) {
         self.terms.begin(&call.terms);
         self.link(std::slice::from_ref(call));
@@ -213,7 +213,8 @@ impl NodeRef {
             self.state.store(CLOCKED, Ordering::Release);
         }
         drop(links);
-        // Read after linking: a parent cancelled before could not reach this child, any later one can.
+        // Read after linking: a parent cancelled before could not reach this child, any later one
+        // can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.cancellation()) {
             let callbacks = self.send(Trigger::Earlier(self.cause_from_parent(cause), reason));
             propagate::run_callbacks(callbacks);
@@ -279,8 +280,8 @@ impl Head {
         Some((cause, reason))
     }
 
-    /// As `cancellation`; `None` if the deadline of the call had passed before and did not cancel the
-    /// token.
+    /// As `cancellation`; `None` if the deadline of the call had passed before and did not cancel
+    /// the token.
     pub(crate) fn cancellation_before_deadline(&self) -> Option<(Cause, Option<Reason>)> {
         let cancellation = self.cancellation()?;
         let links = lock(&self.links);
@@ -359,8 +360,8 @@ impl Head {
         nearest
     }
 
-    /// Whether no deadline above can be nearer. A call has taken the nearest deadline above as its own,
-    /// and deadlines above are removed but never moved forward.
+    /// Whether no deadline above can be nearer. A call has taken the nearest deadline above as its
+    /// own, and deadlines above are removed but never moved forward.
     fn has_nearest_deadline(&self) -> bool {
         let is_live = self.state.load(Ordering::Acquire) != PLAIN;
         is_live && self.terms.is_call() && self.terms.cancels_at_deadline() && self.call().is_none()

@@ -44,8 +44,8 @@ const_thread_local! {
 }
 
 impl LettingGo {
-    /// Dropping the last child of a parent drops that parent, and so on. Each parent is put into the
-    /// list, not into the next stack frame.
+    /// Dropping the last child of a parent drops that parent, and so on. Each parent is put into
+    /// the list, not into the next stack frame.
     fn add(&self, parents: Parents) {
         if self.active.replace(true) {
             self.list.borrow_mut().push(parents);

@@ -19,8 +19,8 @@ use super::node::NodeWeak;
 impl CancelToken {
     /// Waits until the token is cancelled.
     ///
-    /// Cancel safe: a dropped future leaves nothing behind, and the next one sees a cancellation that
-    /// came in between.
+    /// Cancel safe: a dropped future leaves nothing behind, and the next one sees a cancellation
+    /// that came in between.
     pub fn cancelled(&self) -> Cancelled<'_> {
         Cancelled(Waiting::new(self))
     }
@@ -49,12 +49,13 @@ impl CancelToken {
         .await
     }
 
-    /// Runs `callback` when the token is cancelled, or immediately if it is cancelled already. This is
-    /// how blocking I/O is interrupted: shut the socket down, kill the child.
+    /// Runs `callback` when the token is cancelled, or immediately if it is cancelled already. This
+    /// is how blocking I/O is interrupted: shut the socket down, kill the child.
     ///
-    /// A deadline runs its callbacks on background threads, several at a time; [`cancel`](Self::cancel)
-    /// runs them on its own thread. Callbacks run outside any call. A panic ends in the callback.
-    /// A callback is dropped with its token: if all clones of a token are dropped, it is not called.
+    /// A deadline runs its callbacks on background threads, several at a time;
+    /// [`cancel`](Self::cancel) runs them on its own thread. Callbacks run outside any call. A
+    /// panic ends in the callback. A callback is dropped with its token: if all clones of a token
+    /// are dropped, it is not called.
     ///
     /// Bind the registration to a name (`let _registration = ..`). With `let _ = ..` it is dropped
     /// immediately, and the callback with it.
@@ -94,8 +95,8 @@ impl CancelToken {
         }
     }
 
-    /// Blocks the thread until the token is cancelled, for `duration` at most. Returns the cause, or
-    /// `None` if the time passed first. [`Duration::MAX`] waits without a bound.
+    /// Blocks the thread until the token is cancelled, for `duration` at most. Returns the cause,
+    /// or `None` if the time passed first. [`Duration::MAX`] waits without a bound.
     #[must_use = "tells whether the token is cancelled"]
     pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
         let until = Tick::now().plus(duration);
@@ -208,16 +209,16 @@ impl fmt::Debug for CancelledOwned {
     }
 }
 
-/// A registered callback. Created by [`CancelToken::on_cancel`]. Dropping it removes the callback, and
-/// does not wait for one that runs.
+/// A registered callback. Created by [`CancelToken::on_cancel`]. Dropping it removes the callback,
+/// and does not wait for one that runs.
 #[must_use = "dropping the registration takes the callback back; bind it, as in `let _registration = ..`, or call `forget()`"]
 pub struct Registration {
     place: Option<(NodeWeak, u64)>,
 }
 
 impl Registration {
-    /// Removes the callback. Returns `true` if that prevented it from running, `false` if it runs, has
-    /// run, or was dropped with its token.
+    /// Removes the callback. Returns `true` if that prevented it from running, `false` if it runs,
+    /// has run, or was dropped with its token.
     #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
     pub fn unregister(mut self) -> bool {
         self.take_back()

@@ -1,4 +1,4 @@
-//! Operations that run on after their call's verdict: by name and age, for as long as they do.
+//! The list of abandoned operations: those that still run although their calls have ended.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -19,12 +19,12 @@ struct Left {
     since: Instant,
 }
 
-/// Tells an abandoned operation from all others: the address of what the two view of its call share.
+/// Identifies an abandoned operation: the address of the state that both sides of its call share.
 pub(crate) type Key = usize;
 
 #[derive(Default)]
 struct Table {
-    /// By what its two view call it among themselves.
+    /// By that address.
     by_key: HashMap<Key, Left>,
     by_name: HashMap<&'static str, usize>,
     /// How many operations have ended whose late event is not yet emitted.
@@ -46,17 +46,17 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Abandoned {
-    /// Its call.
+    /// The number of its call.
     pub call: CallId,
-    /// The call's name.
+    /// The name of its call.
     pub name: &'static str,
-    /// The worker that it keeps; `None` for a task.
+    /// The worker that runs it; `None` for a task.
     pub worker: Option<WorkerName>,
     /// How long ago its call ended.
     pub age: Duration,
 }
 
-/// The operations that still run although their calls have ended, the one that was left first at the front.
+/// The abandoned operations, the oldest first.
 #[must_use]
 pub fn abandoned() -> Vec<Abandoned> {
     let mut abandoned: Vec<_> = lock(&*TABLE)
@@ -73,11 +73,14 @@ pub fn abandoned() -> Vec<Abandoned> {
     abandoned
 }
 
-/// Waits until all abandoned operations have ended and their late events are emitted, for `longest` at most; how many are left then.
-/// For an orderly shutdown, once no more calls are made: what is still running when the process ends is cut off.
+/// Waits until all abandoned operations have ended and their late events are emitted, for `longest`
+/// at most. Returns how many are left.
 ///
-/// It blocks the calling thread. On a current-thread Tokio runtime that keeps abandoned tasks from ending; there, call it from
-/// `spawn_blocking`.
+/// Made for an orderly shutdown, after the last call: an operation that still runs when the process
+/// ends is cut off.
+///
+/// This blocks the calling thread. On a current-thread Tokio runtime that keeps abandoned tasks
+/// from running; call it from `spawn_blocking` there.
 #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
 pub fn drain(longest: Duration) -> usize {
     let until = Instant::now().checked_add(longest);
@@ -107,7 +110,7 @@ pub(super) fn count() -> usize {
     COUNT.load(Ordering::Relaxed)
 }
 
-/// How many of them keep a worker.
+/// How many abandoned operations run on a worker.
 pub(super) fn on_workers() -> usize {
     lock(&*TABLE)
         .by_key
@@ -172,8 +175,8 @@ pub(crate) fn remove(key: Key) -> Option<Ended> {
     Some(Ended { call: left.call })
 }
 
-/// Whether so many operations called `name` are abandoned that another must not start; by default half as many as there may be
-/// workers.
+/// Whether so many operations called `name` are abandoned that no other may start. The default for
+/// `most` is half of the worker cap.
 pub(crate) fn too_many(name: &str, most: Option<usize>) -> bool {
     let most = most.unwrap_or_else(|| settings::cap() / 2);
     count() >= most

@@ -1,7 +1,8 @@
-//! Worker threads: how many there are, what they do, and what was left running on them.
+//! Worker threads: their number, their settings, and the abandoned operations that still run on
+//! them.
 //!
-//! A sync call runs on a worker by default. Workers are reused, are named `timeout-1`, `timeout-2`, and leave when they have been
-//! idle for a while.
+//! A sync call runs on a worker by default. Workers are named `timeout-1`, `timeout-2` and so on,
+//! are reused, and end after some time without work.
 //!
 //! # What a worker inherits
 //!
@@ -37,20 +38,20 @@ pub use settings::Settings;
 pub(crate) use spin::Spin;
 pub(crate) use worker::remember;
 
-/// What a worker does for somebody.
+/// What a worker runs.
 pub(crate) enum Job {
-    /// It runs an operation, with what goes propagated.
+    /// An operation, with what its caller's thread propagates.
     Call(SpawnedCall, PropagatedToWorker),
-    /// It tells the receiver, by dropping this, that the worker is idle.
+    /// Nothing. Dropping the sender tells the receiver that the worker is idle.
     Ready(mpsc::Sender<()>),
-    /// It does what a model has it do.
+    /// A job of a model.
     #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
-    #[allow(clippy::type_complexity)] // It is there once.
+    #[allow(clippy::type_complexity)] // Used once.
     Modelled(Box<dyn FnOnce(&mut dyn FnMut()) + Send>),
 }
 
 impl Job {
-    /// Does it. `free` may be called once nothing is left that could take time, to let others have the worker.
+    /// Runs the job. `free` makes the worker idle; the job calls it early if nothing slow is left.
     fn run(self, worker: WorkerName, free: &mut dyn FnMut()) {
         match self {
             Self::Call(call, propagated) => call.work(propagated, worker, free),

@@ -1,11 +1,12 @@
-//! [`Pool`]: the workers there are, the idle ones among them, and the jobs that wait for one.
+//! [`Pool`]: all workers, the list of idle ones, and the queue of jobs.
 //!
-//! 1. The list of idle workers may hold stale entries: the claim decides. A worker that rests is in the list or puts itself there:
-//!    it declares itself idle, then looks whether it is listed; who takes it off the list says so, then tries the claim.
-//! 2. A job is queued only under the lock, with no idle worker listed and no room for another. A worker that rests unlisted, or
-//!    leaves, looks at the queue under the same lock, and stays for what it finds there. So a queued job is taken by the first worker
-//!    that becomes free.
-//! 3. In a forked child no job is handed in under the lock (`forked.rs`).
+//! 1. The list of idle workers may hold stale entries; a claim decides. A worker that becomes idle
+//!    is listed already or lists itself: it declares itself idle, then reads whether it is listed.
+//!    A thread that takes it off the list clears that mark first and claims the worker afterwards.
+//! 2. A job is queued only under the lock, if no idle worker is listed and no further one may
+//!    start. A worker that becomes idle unlisted, or leaves, reads the queue under the same lock
+//!    and takes what it finds. So the first worker that becomes free takes a queued job.
+//! 3. In a forked child no job is submitted under the lock (`forked.rs`).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,7 +27,7 @@ pub(super) struct Pool {
 struct State {
     idle: Vec<Arc<Worker>>,
     live: BTreeMap<WorkerName, Arc<Worker>>,
-    /// How many of those have no thread yet, and may not get one.
+    /// How many of those have no thread yet, and may be refused one.
     starting: usize,
     queue: BTreeMap<u64, Job>,
     last_name: u32,
@@ -39,50 +40,50 @@ one_per_process! {
     };
 }
 
-/// There is no worker and none can be started.
+/// There is no worker, and none can be started.
 #[derive(Debug)]
 pub(crate) struct NoWorker;
 
-/// The system has refused a worker's thread.
+/// The system has refused the thread of a worker.
 struct Refused {
     job: Job,
     error: io::Error,
 }
 
-/// A place in the queue.
+/// Identifies a queued job.
 pub(crate) struct Ticket(u64);
 
-/// Where a job has got to.
+/// Where a submitted job is.
 pub(crate) enum Place {
-    /// A worker has it.
+    /// On a worker.
     Handed(Handed),
-    /// It waits for a worker.
+    /// In the queue.
     Queued(Ticket),
 }
 
-/// How many workers there are, and what they do.
+/// The number of workers by what they do. Returned by [`stats`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// All worker threads.
+    /// All workers.
     pub live: usize,
-    /// Those that wait for something to do.
+    /// Workers without a job.
     pub idle: usize,
-    /// Those that run an operation, the abandoned ones among them.
+    /// Workers that run an operation, abandoned ones included.
     pub busy: usize,
-    /// Those that run an operation whose call has ended.
+    /// Workers that run an abandoned operation.
     pub abandoned: usize,
     /// Calls that wait for a worker.
     pub queued: usize,
 }
 
-/// How many workers there are now, and what they do.
+/// Counts the workers by what they do.
 #[must_use]
 pub fn stats() -> Stats {
     POOL.stats(abandoned::on_workers())
 }
 
-/// How many workers there are.
+/// The number of workers.
 pub(super) fn live() -> usize {
     lock(&POOL.state).live.len()
 }
@@ -92,12 +93,12 @@ pub(super) fn fill(count: usize, job: impl Fn() -> Job) -> io::Result<()> {
     POOL.fill(count, job)
 }
 
-/// Hands `job` to a worker, started now if need be. With no worker to be had it is queued until one is free.
+/// Gives `job` to a worker, which is started if there is none. At the cap the job is queued.
 pub(crate) fn submit(job: Job) -> Result<Place, NoWorker> {
     POOL.submit(job, settings::cap())
 }
 
-/// Takes a job out of the queue; `None` if a worker has it.
+/// Takes a job out of the queue. Returns `None` if a worker has taken it.
 pub(crate) fn withdraw(ticket: &Ticket) -> Option<Job> {
     POOL.withdraw(ticket)
 }
@@ -150,7 +151,7 @@ impl Pool {
             } else if state.starting == 0 {
                 return Err(NoWorker);
             } else {
-                // Somebody else is about to learn whether a thread can be had.
+                // Another thread is about to learn whether the system grants a thread.
                 drop(state);
                 thread::yield_now();
             }
@@ -174,7 +175,7 @@ impl Pool {
         lock(&self.state).queue.remove(&ticket)
     }
 
-    /// Starts the thread of a worker that was admitted. Its job comes back if there is no thread to be had.
+    /// Starts the thread of an admitted worker. Returns its job if the system refuses the thread.
     fn start(&'static self, worker: Arc<Worker>) -> Result<Handed, Refused> {
         let run = {
             let worker = worker.clone();
@@ -195,7 +196,7 @@ impl Pool {
         }
     }
 
-    /// A worker has nothing to do from here on, unless a job is queued and it is still there to be claimed for that.
+    /// A worker becomes idle, unless it claims itself for a queued job.
     pub(super) fn park_idle(&self, worker: &Arc<Worker>) {
         let is_listed = worker.declare_idle();
         if is_listed {
@@ -216,7 +217,7 @@ impl Pool {
         }
     }
 
-    /// A worker leaves, but not while jobs are queued; whether there is one for it to take.
+    /// A worker leaves, unless a job is queued. Returns whether it has been assigned one.
     pub(super) fn retire(&self, worker: &Arc<Worker>) -> bool {
         let mut state = lock(&self.state);
         if let Some((_, job)) = state.queue.pop_first() {
@@ -241,7 +242,7 @@ impl State {
         last_ticket: 0,
     };
 
-    /// A new worker, which begins with `job`. Its thread is yet to be started.
+    /// A new worker, which begins with `job`. Its thread is not started yet.
     fn admit(&mut self, job: Job) -> Arc<Worker> {
         self.last_name = self.last_name.wrapping_add(1).max(1);
         let name = WorkerName(self.last_name);
@@ -257,7 +258,7 @@ impl State {
         Ticket(self.last_ticket)
     }
 
-    /// Takes idle workers off the list until one can be claimed.
+    /// Takes workers off the list of idle ones until one can be claimed.
     fn claim_idle(&mut self) -> Option<Claimed> {
         while let Some(worker) = self.idle.pop() {
             worker.delist();

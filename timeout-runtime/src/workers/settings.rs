@@ -1,4 +1,4 @@
-//! [`Settings`] of the pool.
+//! [`Settings`]: the settings of the worker pool, and the environment variables behind them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,7 +18,8 @@ static STACK_SIZE: AtomicUsize = AtomicUsize::new(0);
 static FRESH: AtomicBool = AtomicBool::new(false);
 static PARK: AtomicBool = AtomicBool::new(false);
 
-/// Settings of the worker pool. They hold for the whole process and from now on; calls under way keep what they have.
+/// Settings of the worker pool. They hold for the whole process from `apply` on; running calls keep
+/// what they started with.
 ///
 /// ```
 /// use std::time::Duration;
@@ -51,26 +52,26 @@ impl fmt::Debug for OnThreadStart {
 }
 
 impl Settings {
-    /// No change to anything.
+    /// Changes nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many workers there may be; at least 1, by default 512. A call that finds no worker waits for one until its own end, and
-    /// is then not started.
+    /// The maximum number of workers, at least 1 and by default 512. A call that finds no free
+    /// worker waits for one until its deadline, and is then not started.
     pub fn cap(mut self, cap: usize) -> Self {
         self.cap = Some(cap.max(1));
         self
     }
 
-    /// How long an idle worker stays, by default 10 seconds.
+    /// How long a worker without a job stays, by default 10 seconds.
     pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
         self.keep_alive = Some(keep_alive);
         self
     }
 
-    /// The stack size of new workers in bytes. By default that of every thread that the standard library starts: 2 MiB, or what the
-    /// environment variable `RUST_MIN_STACK` says.
+    /// The stack size of new workers in bytes. The default is that of the standard library: 2 MiB,
+    /// or the value of the environment variable `RUST_MIN_STACK`.
     ///
     /// With the default, an operation can take and return an array of 256 KiB by value in an
     /// unoptimized build, and one of 640 KiB in an optimized build.
@@ -79,16 +80,18 @@ impl Settings {
         self
     }
 
-    /// Whether workers are used again, by default yes. A fresh thread for each call inherits what threads inherit from the one that
-    /// starts them, such as a test's captured output. The environment variable `TIMEOUT_WORKER_REUSE=0` does the same.
+    /// Whether workers are reused, by default yes. Without reuse each call gets a fresh thread,
+    /// which inherits what threads inherit, such as the captured output of a test. The environment
+    /// variable `TIMEOUT_WORKER_REUSE=0` does the same as `false`.
     pub fn reuse(mut self, reuse: bool) -> Self {
         self.reuse = Some(reuse);
         self
     }
 
-    /// Whether callers and workers spin for some microseconds before they park, by default yes. It makes short calls in a row several
-    /// times faster, and is given up where it has not been worth it lately. With one core nobody ever spins. The environment variable
-    /// `TIMEOUT_WORKER_SPIN=0` does the same as `false`.
+    /// Whether callers and workers spin for a few microseconds before parking, by default yes.
+    /// Spinning makes short calls in a row several times faster, and stops where it has not helped
+    /// lately. With one core no thread spins. The environment variable `TIMEOUT_WORKER_SPIN=0` does
+    /// the same as `false`.
     pub fn spin(mut self, spin: bool) -> Self {
         self.spin = Some(spin);
         self
@@ -140,7 +143,7 @@ impl Settings {
         self
     }
 
-    /// Puts the settings into force.
+    /// Applies the settings to the whole process.
     pub fn apply(self) {
         if let Some(cap) = self.cap {
             CAP_SET.store(cap, Ordering::Relaxed);
@@ -179,21 +182,21 @@ pub(super) fn stack_size() -> Option<usize> {
     }
 }
 
-/// Whether workers are used again.
+/// Whether workers are reused.
 pub(super) fn reuse() -> bool {
     static FRESH_BY_ENVIRONMENT: Switch = Switch::new("TIMEOUT_WORKER_REUSE");
 
     !FRESH.load(Ordering::Relaxed) && !FRESH_BY_ENVIRONMENT.is_off()
 }
 
-/// Whether threads may spin before they park.
+/// Whether threads may spin before parking.
 pub(super) fn spin() -> bool {
     static PARK_BY_ENVIRONMENT: Switch = Switch::new("TIMEOUT_WORKER_SPIN");
 
     !sync::IS_MODEL && !PARK.load(Ordering::Relaxed) && !PARK_BY_ENVIRONMENT.is_off()
 }
 
-/// What an environment variable turns off by being `0`; read once.
+/// A setting that an environment variable turns off with the value `0`. Read once.
 struct Switch {
     name: &'static str,
     is_off: OnceLock<bool>,

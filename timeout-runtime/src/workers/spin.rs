@@ -1,8 +1,10 @@
-//! [`Spin`]: waiting for a moment before parking, where that has been worth it.
+//! [`Spin`]: spins adaptively for a few microseconds before parking.
 //!
-//! To wake a parked thread on an idle core takes longer than many an operation, so both view of a call look for each other for a little longer
-//! than a wake-up takes, which is measured whenever a worker is woken, and then park. Who spins in vain keeps a core from others: a spin that failed is not tried again for 1, 3, 7 .. 63
-//! times, and one that succeeds resets that. Nobody yields while spinning, on busy cores that gives a whole time slice away.
+//! Waking a parked thread on an idle core takes longer than many operations. So both sides of a
+//! call spin for up to twice the time of a wake-up before parking. That time is measured whenever a
+//! worker wakes up. A spin that fails takes a core from other threads, so it is not repeated for
+//! the next 1, 3, 7, up to 63 waits; a spin that succeeds resets that. A spinning thread does not
+//! yield: on busy cores that would give away a whole time slice.
 
 use std::hint;
 use std::sync::OnceLock;
@@ -15,14 +17,14 @@ use crate::tick::{self, Tick};
 
 use super::settings;
 
-/// What it takes to wake a worker here.
+/// How long it takes to wake a worker on this machine.
 pub(super) static WAKE_UP: WakeUp = WakeUp::new();
 
-/// Whatever was measured, a spin lasts no longer and no shorter: a machine may have been busy with something else.
+/// Bounds of a spin, whatever was measured: the machine may have been busy.
 const LONGEST: Duration = Duration::from_micros(50);
 const SHORTEST: Duration = Duration::from_micros(5);
 
-/// A mean of the last times, in nanoseconds. Before there are any it is a guess.
+/// A moving average in nanoseconds. It starts with a guess.
 pub(super) struct WakeUp(AtomicU64);
 
 impl WakeUp {
@@ -30,7 +32,8 @@ impl WakeUp {
         Self(AtomicU64::new(10_000))
     }
 
-    /// A worker has woken up so long after it was told to. What took too long has waited for a core, and says nothing.
+    /// Records how long a worker took to wake up. A worker that took too long has waited for a
+    /// core, which says nothing about a wake-up.
     pub(super) fn took(&self, took: Duration) {
         const WEIGHT: u64 = 8;
 
@@ -41,28 +44,29 @@ impl WakeUp {
         }
     }
 
-    /// How long a spin lasts at the most. The other side may have to be woken first, and then has something to do.
+    /// The longest spin: the other side may have to wake up first, and then has work to do.
     fn longest_spin(&self) -> Duration {
         let wake_up = Duration::from_nanos(self.0.load(Ordering::Relaxed));
         (2 * wake_up).clamp(SHORTEST, LONGEST)
     }
 }
 
-/// So many times the condition is looked at between two readings of the clock.
+/// How often the condition is read between two clock readings.
 const LOOKS: usize = 32;
 
-/// So many failures in a row double the pause.
+/// How many failures in a row double the pause.
 const MOST_FAILURES: u8 = 6;
 
-/// Whether spinning has been worth it for one waiter, or for all calls of one function. All of it is a hint: readers and writers may race.
+/// Whether spinning has helped, for one worker or for all calls of one function. A hint only: reads
+/// and writes may race.
 #[derive(Debug)]
 pub(crate) struct Spin {
     failures: AtomicU8,
-    /// How many times not to try again.
+    /// How many waits are left that do not spin.
     pause: AtomicU8,
 }
 
-/// Another waiter has its own experience.
+/// A clone starts without experience.
 impl Clone for Spin {
     fn clone(&self) -> Self {
         Self::new()
@@ -77,7 +81,8 @@ impl Spin {
         }
     }
 
-    /// Waits for `is_there`, not past `until`; whether it came. Returns at once if spinning is off or has not been worth it.
+    /// Spins until `is_there` holds, not past `until`. Returns `false` if it does not hold, or if
+    /// spinning is off or has not helped lately.
     pub(crate) fn until(&self, until: Tick, is_there: impl Fn() -> bool) -> bool {
         if !settings::spin() || !has_cores() || self.pauses() {
             return false;
@@ -127,7 +132,7 @@ fn spin(until: Tick, is_there: impl Fn() -> bool) -> bool {
     }
 }
 
-/// With one core, whoever spins keeps the other side from it.
+/// With one core, a spinning thread would keep the other side from running.
 fn has_cores() -> bool {
     static CORES: OnceLock<bool> = OnceLock::new();
 
@@ -139,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_not_to_spin_does_not_even_look() {
+    fn a_spin_that_is_turned_off_does_not_read_the_condition() {
         settings::Settings::new().spin(false).apply();
         let came = Spin::new().until(Tick::NEVER, || unreachable!("it is turned off"));
         settings::Settings::new().spin(true).apply();

@@ -1,22 +1,24 @@
-//! One worker: a thread that is woken by name, and the word that says what it is at.
+//! [`Worker`]: one thread of the pool, and the word that holds its state.
 //!
 //! ```text
-//!              claim            hand over          take
+//!              claim            assign             take
 //!   idle ──┬─────────► claimed ─────────► job ────────► busy
 //!    ▲ │   │                                             │
 //!    │ ▼   │                                             │
 //!  (parked)┘ leave (idle for too long) ──► gone          │
 //!    ▲                                                   │
-//!    └───────────────────── rest ────────────────────────┘
+//!    └─────────────────── park_idle ─────────────────────┘
 //! ```
 //!
-//! 1. Only who has claimed a worker, by the transition from *idle* or *parked*, hands it a job; only the worker takes it. So a worker
-//!    that leaves cannot be handed one. A parked one is unparked, an idle one is still looking.
-//! 2. A caller remembers the worker that it used last and tries it first: calls in a row touch no shared list.
-//! 3. What is touched where a job changes hands is together on one line of memory: to move a line to another core takes longer than all that is
-//!    done with it there.
-//! 4. A worker counts the jobs it was given and those it is done with, the latter on a line of memory of their own: a caller may spin on it
-//!    and disturbs nobody. It is a hint and no more, the verdict is in the call's own word.
+//! 1. Only a thread that has claimed a worker, by the transition from *idle* or *parked*, assigns
+//!    it a job; only the worker takes the job. So a worker that leaves is never assigned one. A
+//!    parked worker is unparked; an idle one still reads its state.
+//! 2. A caller remembers its last worker and tries it first: calls in a row touch no shared list.
+//! 3. Everything touched when a job changes hands shares one cache line: moving a line to another
+//!    core takes longer than the work done with it there.
+//! 4. A worker counts assigned and finished jobs, the finished ones on a cache line of their own,
+//!    so a caller can spin on it without disturbing the worker. The count is a hint: the word of
+//!    the call decides.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -42,10 +44,11 @@ const JOB: u8 = 3;
 const BUSY: u8 = 4;
 const GONE: u8 = 5;
 
-/// For one of so many jobs of a worker its caller parks at once: two that spin for each other must not keep all others from their cores.
+/// For one in so many jobs the caller parks without spinning: two threads that spin for each other
+/// must not keep all others from their cores.
 const STREAK: u32 = 256;
 
-/// What others poll, or take over, while its neighbours are written to.
+/// Padded to a cache line to avoid false sharing.
 #[repr(align(128))]
 struct OwnLine<T>(T);
 
@@ -53,10 +56,10 @@ pub(super) struct Worker {
     slot: OwnLine<JobSlot>,
     done: OwnLine<AtomicU32>,
     pub(super) name: WorkerName,
-    /// For its own waits.
+    /// Whether the worker spins before it parks.
     spin: Spin,
     parker: Parker,
-    /// When it was unparked last. Others want to know how long that takes.
+    /// When it was last unparked, to measure a wake-up.
     unparked: AtomicU64,
 }
 
@@ -65,13 +68,14 @@ struct JobSlot {
     word: AtomicU8,
     /// Whether the worker is in the pool's list of idle ones.
     listed: AtomicBool,
-    /// How many jobs it was given; written by who has claimed it, or by itself when it stays for a queued one.
+    /// How many jobs it was assigned. Written by the thread that has claimed the worker, or by the
+    /// worker itself when it takes a queued job.
     given: AtomicU32,
     job: Mutex<Option<Job>>,
 }
 
 impl Worker {
-    /// One that begins with `job`.
+    /// A worker that begins with `job`.
     pub(super) fn new(name: WorkerName, job: Job) -> Self {
         let slot = JobSlot {
             word: AtomicU8::new(JOB),
@@ -98,7 +102,8 @@ impl Worker {
         matches!(self.slot().word.load(Ordering::Relaxed), IDLE | PARKED)
     }
 
-    /// The job is the worker's; its number. Called by who has claimed it, or by the worker itself when it was about to leave.
+    /// Assigns a job and returns its number. Called by the thread that has claimed the worker, or
+    /// by the worker itself when it was about to leave.
     pub(super) fn assign(&self, job: Job) -> u32 {
         let slot = self.slot();
         *lock(&slot.job) = Some(job);
@@ -108,34 +113,35 @@ impl Worker {
         number
     }
 
-    /// The job that it was given and has not taken.
+    /// Takes the assigned job, if it was not taken.
     pub(super) fn take_job(&self) -> Option<Job> {
         lock(&self.slot().job).take()
     }
 
-    /// From here on it can be claimed. Whether it is listed, or whoever has taken it off the list has yet to try the claim.
+    /// The worker can be claimed from here on. Returns whether it is listed; if not, it has to list
+    /// itself.
     pub(super) fn declare_idle(&self) -> bool {
         let slot = self.slot();
         slot.word.swap(IDLE, Ordering::SeqCst);
         slot.listed.load(Ordering::SeqCst)
     }
 
-    /// It is put into the list, under the pool's lock.
+    /// Marks the worker as listed. Called under the lock of the pool.
     pub(super) fn enlist(&self) {
         self.slot().listed.store(true, Ordering::SeqCst);
     }
 
-    /// It was taken off the list, under the pool's lock.
+    /// Marks the worker as not listed. Called under the lock of the pool.
     pub(super) fn delist(&self) {
         self.slot().listed.swap(false, Ordering::SeqCst);
     }
 
-    /// It leaves: from here on it cannot be claimed.
+    /// The worker leaves: it cannot be claimed from here on.
     pub(super) fn go(&self) {
         self.slot().word.store(GONE, Ordering::SeqCst);
     }
 
-    /// The thread's life.
+    /// The loop of the thread.
     pub(super) fn run(self: Arc<Self>, pool: &Pool) {
         let mut done = 0_u32;
         while self.wait(pool) {
@@ -163,7 +169,7 @@ impl Worker {
         }
     }
 
-    /// Waits for a job; `false` once the worker has left.
+    /// Waits for a job. Returns `false` once the worker has left.
     fn wait(self: &Arc<Self>, pool: &Pool) -> bool {
         if self.spin.until(Tick::NEVER, || self.has_job()) {
             return true;
@@ -195,7 +201,7 @@ impl Worker {
         true
     }
 
-    /// Waits for a job that is on its way.
+    /// Waits for a job of the thread that has claimed this worker.
     fn wait_as_claimed(&self) -> bool {
         while !self.has_job() {
             thread::yield_now();
@@ -212,14 +218,14 @@ const_thread_local! {
     static LAST: Cell<Option<Arc<Worker>>> = Cell::new(None);
 }
 
-/// A worker that nobody else can hand a job.
+/// A worker that no other thread can assign a job.
 pub(super) struct Claimed {
     worker: Arc<Worker>,
     was_parked: bool,
 }
 
 impl Claimed {
-    /// The worker that the current thread has used last, if it can be claimed.
+    /// The last worker of the current thread, if it can be claimed.
     pub(super) fn last() -> Option<Self> {
         let last = LAST.try_with(Cell::take).ok().flatten();
         last.and_then(Self::claim)
@@ -238,7 +244,7 @@ impl Claimed {
         Some(Self { worker, was_parked })
     }
 
-    /// Hands it a job.
+    /// Assigns the worker a job.
     pub(super) fn give(self, job: Job) -> Handed {
         let Self { worker, was_parked } = self;
         if was_parked {
@@ -254,7 +260,7 @@ impl Claimed {
     }
 }
 
-/// A worker that has a job, and the job's number among all it was given.
+/// A worker with an assigned job, and the number of that job.
 pub(crate) struct Handed {
     worker: Arc<Worker>,
     number: u32,
@@ -266,22 +272,23 @@ impl Handed {
         Self { worker, number: 1 }
     }
 
-    /// Whether the worker is done with the job.
+    /// Whether the worker has finished the job.
     fn is_done(&self) -> bool {
         let done = self.worker.done.0.load(Ordering::Acquire);
-        // Others may have used it since.
+        // It may have been assigned further jobs since.
         done.wrapping_sub(self.number) < u32::MAX / 2
     }
 
-    /// Waits for a moment for the worker to be done with the job, if that has been worth it lately; `false` if it was not done.
+    /// Spins until the worker has finished the job, if spinning has helped lately. Returns `false`
+    /// if it has not finished.
     pub(crate) fn spin(&self, spin: &Spin, until: Tick) -> bool {
         self.number % STREAK != 0 && spin.until(until, || self.is_done())
     }
 }
 
-/// The current thread tries this worker first from now on.
+/// Makes the current thread try this worker first from now on.
 pub(crate) fn remember(handed: Handed) {
-    // While the thread is being torn down there is no next call to remember it for.
+    // A thread that is torn down makes no next call.
     let _ = LAST.try_with(|last| last.set(Some(handed.worker)));
 }
 

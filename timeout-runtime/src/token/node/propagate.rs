@@ -57,8 +57,8 @@ impl Head {
         }
     }
 
-    /// Cancels the token at its deadline, unless the call has ended in time. Callbacks run on background
-    /// threads.
+    /// Cancels the token at its deadline, unless the call has ended in time. Callbacks run on
+    /// background threads.
     pub(crate) fn expire(&self) {
         run_callbacks(self.send(Trigger::Deadline));
     }
@@ -82,7 +82,8 @@ impl Head {
         run_callbacks(callbacks);
     }
 
-    /// Cancels the token unless it is cancelled, and wakes the waiters. Returns the callbacks to run.
+    /// Cancels the token unless it is cancelled, and wakes the waiters. Returns the callbacks to
+    /// run.
     pub(crate) fn propagate(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
         self.send(Trigger::From(cause, reason.cloned()))
     }

@@ -122,7 +122,7 @@ fn the_nearest_deadline_above_holds_whatever_else_there_is() {
 
 /// Reading such a token is one atomic load, without a clock reading or a clone.
 #[test]
-fn a_deadline_that_somebody_watches_is_left_to_him() {
+fn a_watched_deadline_is_left_to_its_watcher() {
     let terms = Terms::context(Deadline::after(Duration::ZERO));
     let token = CancelToken(NodeRef::new(terms, Watch::Watched, &[]));
     assert_eq!(token.cause(), None);

@@ -24,7 +24,8 @@ impl Head {
 }
 
 impl NodeRef {
-    /// Makes the timer cancel the token at its deadline. Returns `false` if there is no timer thread.
+    /// Makes the timer cancel the token at its deadline. Returns `false` if there is no timer
+    /// thread.
     pub(crate) fn ensure_timer(&self) -> bool {
         let own = self.terms.cancels_at();
         if self.state.load(Ordering::Acquire) != CLOCKED || own.is_never() {
@@ -53,8 +54,8 @@ impl NodeRef {
         ANY_WITHOUT_TIMER.load(Ordering::Relaxed) && self.state.load(Ordering::Acquire) == CLOCKED
     }
 
-    /// As `ensure_timer`, for this token and all above. Tokens without a timer whose deadline has passed
-    /// are cancelled here.
+    /// As `ensure_timer`, for this token and all above. Tokens without a timer whose deadline has
+    /// passed are cancelled here.
     pub(crate) fn ensure_timers(&self) -> bool {
         if !ANY_WITHOUT_TIMER.load(Ordering::Relaxed) {
             return true;

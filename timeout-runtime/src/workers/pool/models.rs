@@ -1,4 +1,5 @@
-//! What races in the pool, in every order with a few preemptions, and in random orders. Time stands still but where it says so.
+//! Models of what can race in the pool: in every order with a few preemptions, and in random
+//! orders. Time moves only where a model says so.
 
 use super::*;
 use crate::sync::model_env;
@@ -12,20 +13,20 @@ use loom::thread::spawn;
 #[cfg(timeout_shuttle)]
 use shuttle::thread::spawn;
 
-/// With more threads than three it is one less, which are hundreds of thousands of orders.
+/// Models with more than three threads use one less: that is hundreds of thousands of orders.
 const PREEMPTIONS: usize = 3;
 
-/// Longer than an idle worker stays.
+/// Longer than a worker without a job stays.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What has become of jobs, and who waits for that.
+/// Counts what became of jobs, and wakes the thread that waits for that.
 struct Tally {
     runs: AtomicUsize,
     unrun: AtomicUsize,
     waits: Thread,
 }
 
-/// One job, which counts once.
+/// A job that is counted once.
 struct Counted(Option<Arc<Tally>>);
 
 impl Counted {
@@ -58,7 +59,7 @@ impl Tally {
         self.runs.load(SeqCst)
     }
 
-    /// How many jobs were dropped and not run.
+    /// How many jobs were dropped without running.
     fn unrun(&self) -> usize {
         self.unrun.load(SeqCst)
     }
@@ -68,7 +69,7 @@ impl Tally {
         Job::Modelled(Box::new(|_| counted.run()))
     }
 
-    /// One that lets others have the worker before it has ended, as calls do.
+    /// A job that makes its worker idle before it has ended, as calls do.
     fn early(self: &Arc<Self>) -> Job {
         let counted = Counted(Some(Arc::clone(self)));
         Job::Modelled(Box::new(|free| {
@@ -77,7 +78,7 @@ impl Tally {
         }))
     }
 
-    /// Waits for so many runs. If they do not come, all threads are blocked.
+    /// Waits for so many runs. If they never come, all threads are blocked.
     fn wait_for(&self, runs: usize) {
         while self.runs() < runs {
             thread::park();
@@ -89,7 +90,7 @@ fn submit(job: Job, cap: usize) -> Place {
     POOL.submit(job, cap).unwrap()
 }
 
-/// Submits `job` as somebody who has called before.
+/// Submits `job` as a thread that remembers its last worker.
 fn call(job: Job, cap: usize) {
     if let Place::Handed(handed) = submit(job, cap) {
         remember(handed);
@@ -121,7 +122,7 @@ fn a_worker_that_is_free_before_its_job_has_ended_takes_another() {
 fn two_callers_at_one_worker_both_have_their_jobs_done_once() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
-        // From here on this thread claims the worker past the list.
+        // From here on this thread claims the worker without the list.
         call(tally.early(), 1);
         let other = spawn({
             let tally = Arc::clone(&tally);
@@ -134,8 +135,8 @@ fn two_callers_at_one_worker_both_have_their_jobs_done_once() {
     });
 }
 
-/// The last worker left between two looks at the pool, and the call at the cap was told that there is no worker to be had. And a worker
-/// whose time had come while it was claimed went round and round until it had its job.
+/// The last worker once left between two reads of the pool, and the call at the cap got `NoWorker`.
+/// And a worker that was claimed when its time was up looped until it was assigned its job.
 #[test]
 fn a_worker_that_leaves_is_handed_no_job_and_none_is_left_in_the_queue() {
     model_env::check(PREEMPTIONS, || {
@@ -167,7 +168,7 @@ fn workers_that_leave_are_forgotten_and_make_room_for_others() {
     });
 }
 
-/// A worker left between two looks at the pool, and the call was queued behind one that never ended.
+/// A worker once left between two reads of the pool, and the call was queued behind an endless one.
 #[test]
 fn no_job_waits_for_a_busy_worker_where_there_is_room_for_another() {
     model_env::check(PREEMPTIONS - 1, || {
@@ -199,7 +200,7 @@ fn a_withdrawn_job_never_runs_and_others_do() {
         }
         tally.wait_for(2);
         if withdrawn.unrun() == 0 {
-            // A worker had it before.
+            // A worker has taken it already.
             withdrawn.wait_for(1);
         }
         assert_eq!(withdrawn.runs() + withdrawn.unrun(), 1);
@@ -222,7 +223,7 @@ fn a_refused_start_gives_its_job_back_and_leaves_no_other_waiting() {
     });
 }
 
-/// Four callers share three workers, which come and go; some give up.
+/// Four callers share three workers, which start and leave; some callers give up.
 #[cfg(timeout_shuttle)]
 #[test]
 fn every_job_is_run_or_withdrawn_once() {
