@@ -8,6 +8,7 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Path, Token};
 
+use crate::editor::Typed;
 use crate::errors::Errors;
 use crate::groups;
 use crate::slot::{Given, Slot};
@@ -32,6 +33,8 @@ pub(crate) struct Args {
     pub(crate) on_late: Slot<TokenStream>,
     pub(crate) max_abandoned: Slot<TokenStream>,
     pub(crate) runtime: Slot<Path>,
+    /// All options as typed, in order.
+    pub(crate) typed: Vec<Typed>,
     /// A part of the text was not understood, so an option that seems to be left out may be the one meant by it.
     pub(crate) garbled: bool,
 }
@@ -219,7 +222,10 @@ impl Args {
     /// Reads one option and the comma after it.
     fn option(&mut self, input: ParseStream<'_>, place: usize, errors: &mut Errors) {
         if let Some(word) = word(input) {
-            self.named_option(word, input, place, errors);
+            let behind = input.fork();
+            self.named_option(word.clone(), input, place, errors);
+            let behind = values::between(&behind, input);
+            self.typed.push(Typed::new(word, behind));
         } else {
             self.garbled = true;
             errors.push(self.no_option(input));
@@ -359,6 +365,17 @@ fn in_front_of_option(input: ParseStream<'_>) -> bool {
     let word = || ahead.call(Ident::parse_any).is_ok();
     let after_word = || ahead.is_empty() || ahead.peek(Token![=]) || ahead.peek(Token![,]);
     comma && (ahead.is_empty() || (word() && after_word()))
+}
+
+/// Whether `word` is an option.
+pub(crate) fn is_option(word: &Ident) -> bool {
+    KEYS.iter().any(|key| word == key.word)
+}
+
+/// The words of all options.
+#[cfg(test)]
+pub(crate) fn options() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.word)
 }
 
 fn words() -> String {

@@ -12,8 +12,7 @@ use crate::bindings;
 use crate::item::Item;
 use crate::made::Block;
 use crate::options;
-use crate::params::Param;
-use crate::plan::{Door, Plan, Run};
+use crate::plan::{Plan, Run};
 use crate::shape::Shape;
 use crate::types;
 
@@ -28,7 +27,7 @@ use crate::types;
 ///
 /// ```text
 /// pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
-///     use ::timeout_runtime::__timeout_runtime as __timeout_p;
+///     use ::timeout_runtime::__timeout_options::private as __timeout_p;
 ///     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
 ///     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
 ///     let __ask = __ask.ms(200);
@@ -58,7 +57,7 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         options::all(plan, expansion.here, &expansion.answer),
         expansion.call(),
     );
-    let (inner_attrs, door) = (&body.attrs, open(plan.door, expansion.here));
+    let (inner_attrs, door) = (&body.attrs, plan.door.open(expansion.here));
     // The braces keep their place: with any other, functions that nobody calls are no longer reported.
     let block = braces(
         quote!(#inner_attrs #door #policy #covered #options #call),
@@ -67,59 +66,20 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
     quote!(#(#attrs)* #vis #signature #block)
 }
 
-/// The function as typed, after a mistake: its token is bound, so that the body means what it will mean.
-///
-/// ```text
-/// fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
-///     use ::timeout_runtime::__timeout_runtime as __timeout_p;
-///     let cancel_token = __timeout_p::never_run::<__timeout_p::CancelToken>();
-///     let _ = &cancel_token;
-///     ({ BODY })
-/// }
-/// ```
-pub(crate) fn as_typed(item: &Item, door: &Door) -> TokenStream {
-    let Item {
-        attrs,
-        vis,
-        sig,
-        body,
-        ..
-    } = item;
-    let is_bound = Param::all(sig, &door.token, false)
-        .iter()
-        .any(Param::is_token);
-    // A `const fn` could call nothing of the runtime.
-    if door.uses.is_empty() || is_bound || sig.constness.is_some() {
-        return item.typed.clone();
-    }
-    let here = here(sig);
-    let (inner_attrs, open, uses, block) = (&body.attrs, open(door, here), &door.uses, &body.block);
-    let token = quote_spanned! {here=>
-        #(let #uses = __timeout_p::never_run::<__timeout_p::CancelToken>(); let _ = &#uses;)*
-    };
-    let block = braces(quote!(#inner_attrs #open #token (#block)), body.braces);
-    quote!(#(#attrs)* #vis #sig #block)
-}
-
 /// Where generated code seems to stand. With the hygiene of this crate, it is out of sight of lints about what the user wrote. At the word
 /// `fn`, the compiler's errors about it are at the function, and an editor that looks for the function by its name finds nothing else.
-fn here(sig: &Signature) -> Span {
+pub(crate) fn here(sig: &Signature) -> Span {
     Span::mixed_site().located_at(sig.fn_token.span)
 }
 
-/// The one mention of the runtime's path, so that a wrong one is one error, at the path.
-fn open(door: &Door, here: Span) -> TokenStream {
-    if let Some(path) = &door.runtime {
-        let here = here.located_at(path.span());
-        quote_spanned!(here=> use #path::__timeout_runtime as __timeout_p;)
-    } else {
-        // Where this is wrong, the option is missing from the attribute.
-        let path = quote_spanned!(Span::mixed_site()=> ::timeout_runtime);
-        quote_spanned!(here=> use #path::__timeout_runtime as __timeout_p;)
-    }
+/// The type of what callers get, as it can be written inside the body.
+pub(crate) fn answer(shape: Shape<'_>, here: Span) -> TokenStream {
+    let nothing = || quote_spanned!(here=> ());
+    let answer = shape.answer().map(types::inferred);
+    answer.map_or_else(nothing, ToTokens::into_token_stream)
 }
 
-fn braces(tokens: TokenStream, span: Span) -> TokenTree {
+pub(crate) fn braces(tokens: TokenStream, span: Span) -> TokenTree {
     let mut group = Group::new(Delimiter::Brace, tokens);
     group.set_span(span);
     TokenTree::Group(group)
@@ -135,12 +95,7 @@ struct Expansion<'a> {
 impl<'a> Expansion<'a> {
     fn new(plan: &'a Plan<'a>) -> Self {
         let here = here(&plan.item.sig);
-        let nothing = || quote_spanned!(here=> ());
-        let answer = plan
-            .shape
-            .answer()
-            .map(types::inferred)
-            .map_or_else(nothing, ToTokens::into_token_stream);
+        let answer = answer(plan.shape, here);
         Self { plan, here, answer }
     }
 

@@ -12,8 +12,6 @@ use crate::token;
 
 /// A function with a body.
 pub(crate) struct Item {
-    /// The whole item as typed.
-    pub(crate) typed: TokenStream,
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
@@ -33,8 +31,7 @@ pub(crate) struct Body {
 impl Item {
     /// Parses `typed`; `None` after a mistake that leaves no function to speak of.
     pub(crate) fn parse(typed: &TokenStream, errors: &mut Errors) -> Option<Self> {
-        let parse = |input: ParseStream<'_>| item(input, typed);
-        let parsed = parse.parse2(visible(typed.clone()));
+        let parsed = item.parse2(visible(typed.clone()));
         parsed.map_err(|error| errors.push(error)).ok()
     }
 
@@ -44,7 +41,7 @@ impl Item {
     }
 }
 
-fn item(input: ParseStream<'_>, typed: &TokenStream) -> syn::Result<Item> {
+fn item(input: ParseStream<'_>) -> syn::Result<Item> {
     let attrs = input.call(Attribute::parse_outer)?;
     let vis = input.parse()?;
     if !is_function(input) {
@@ -61,7 +58,6 @@ fn item(input: ParseStream<'_>, typed: &TokenStream) -> syn::Result<Item> {
         return Err(input.error("expected nothing after the body"));
     }
     Ok(Item {
-        typed: typed.clone(),
         attrs,
         vis,
         sig,

@@ -6,7 +6,9 @@
 mod args;
 mod beside;
 mod bindings;
+mod door;
 mod duration;
+mod editor;
 mod errors;
 mod expand;
 mod groups;
@@ -23,15 +25,18 @@ mod suggest;
 mod tests;
 mod token;
 mod types;
+mod unwrapped;
 mod values;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use crate::args::Args;
+use crate::door::Door;
+use crate::editor::Typed;
 use crate::errors::Errors;
 use crate::item::Item;
-use crate::plan::{Door, Plan};
+use crate::plan::Plan;
 
 /// Limits how long one call of a function may take, and tells the operation when its time is up.
 ///
@@ -223,18 +228,45 @@ pub fn timeout(
 }
 
 fn expand(args: TokenStream, typed: TokenStream) -> TokenStream {
-    let mut errors = Errors::default();
-    let args = Args::parse(args, &mut errors);
+    let Some(before) = editor::without_cursor(&args) else {
+        return expansion(args, typed, None, true).0;
+    };
+    let (with_cursor, errors) = parse(args.clone());
+    drop(errors.into_tokens());
+    let word = with_cursor.typed.into_iter().find(Typed::is_at_cursor);
+    if let Some(Typed { word, .. }) = word {
+        return expansion(before, typed, Some(word), true).0;
+    }
+    let (_, is_right) = expansion(before, typed.clone(), None, true);
+    expansion(args, typed, None, is_right).0
+}
+
+/// The expansion of `typed`, and whether there is no mistake. The option word `completed` is offered for completion. Without `may_wrap`,
+/// the expansion looks as after a mistake.
+fn expansion(
+    args: TokenStream,
+    typed: TokenStream,
+    completed: Option<Ident>,
+    may_wrap: bool,
+) -> (TokenStream, bool) {
+    let (mut args, mut errors) = parse(args);
     let expansion = if let Some(item) = Item::parse(&typed, &mut errors) {
-        let door = Door::new(&args, &item);
+        let door = Door::new(&mut args, &item, completed);
         let plan = Plan::new(args, &item, &door, &mut errors);
-        plan.map_or_else(
-            || expand::as_typed(&item, &door),
+        plan.filter(|_| may_wrap).map_or_else(
+            || unwrapped::as_typed(&item, &door),
             |plan| expand::wrapped(&plan),
         )
     } else {
         typed
     };
+    let is_right = errors.is_empty();
     let errors = errors.into_tokens();
-    quote!(#expansion #errors)
+    (quote!(#expansion #errors), is_right)
+}
+
+fn parse(args: TokenStream) -> (Args, Errors) {
+    let mut errors = Errors::default();
+    let args = Args::parse(args, &mut errors);
+    (args, errors)
 }

@@ -1,10 +1,11 @@
 //! What the expansion does, checked: every rule that takes more than one value to judge.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use syn::{Path, Safety, Signature, Type};
+use proc_macro2::{Span, TokenStream};
+use syn::{Safety, Signature, Type};
 
 use crate::args::Args;
 use crate::beside;
+use crate::door::Door;
 use crate::errors::Errors;
 use crate::item::Item;
 use crate::made::{Block, Made};
@@ -12,7 +13,6 @@ use crate::mentions;
 use crate::params::Param;
 use crate::shape::Shape;
 use crate::slot::{Given, Slot};
-use crate::token;
 use crate::types;
 use crate::values::{Place, Time};
 
@@ -40,16 +40,6 @@ pub(crate) struct Plan<'a> {
     pub(crate) expressions: [TokenStream; 9],
 }
 
-/// How generated code reaches the runtime, and the body its token. Known even when the rest is wrong.
-pub(crate) struct Door {
-    /// The path of the runtime crate, if it is not the usual one.
-    pub(crate) runtime: Option<Path>,
-    /// The name of the body's token.
-    pub(crate) token: Ident,
-    /// The same name in each hygiene context in which the body uses it; empty if the body does not ask.
-    pub(crate) uses: Vec<Ident>,
-}
-
 /// Where the operation runs, and what the end of its limit means to it.
 pub(crate) enum Run {
     SyncWorker(Signal),
@@ -75,28 +65,6 @@ pub(crate) enum Limit {
     Ms(TokenStream),
     Secs(TokenStream),
     Time(Time),
-}
-
-impl Door {
-    pub(crate) fn new(args: &Args, item: &Item) -> Self {
-        let runtime = args.runtime.given().map(|path| path.value.clone());
-        let default = || Ident::new("cancel_token", Span::mixed_site());
-        let typed = args.token.given().map(|name| &name.value);
-        let token = typed.cloned().unwrap_or_else(default);
-        let uses = item.token_uses(&token);
-        let uses = match typed {
-            Some(typed) => {
-                let tied = |name| token::tied(name, typed);
-                uses.into_iter().map(tied).collect()
-            }
-            None => uses,
-        };
-        Self {
-            runtime,
-            token,
-            uses,
-        }
-    }
 }
 
 impl Run {

@@ -27,14 +27,23 @@ impl Parse for Value {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let begin = input.fork();
         let expr = input.parse()?;
-        let mut typed = TokenStream::new();
-        while !begin.is_empty() && begin.cursor() != input.cursor() {
-            typed.extend([begin.parse::<TokenTree>()?]);
-        }
+        let typed = between(&begin, input);
         // What `parse` leaves of a group inside is an error only at the end of all parsing, and not beside other mistakes.
         syn::parse2::<Expr>(typed.clone())?;
         Ok(Self { expr, typed })
     }
+}
+
+/// The tokens from one place of the input to another.
+pub(crate) fn between(begin: ParseStream<'_>, end: ParseStream<'_>) -> TokenStream {
+    let mut tokens = TokenStream::new();
+    while begin.cursor() != end.cursor() {
+        let Ok(token) = begin.parse::<TokenTree>() else {
+            break;
+        };
+        tokens.extend([token]);
+    }
+    tokens
 }
 
 /// How long, as a duration in text or an expression.

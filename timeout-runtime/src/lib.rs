@@ -10,6 +10,9 @@ compile_error!(
 );
 
 #[doc(hidden)]
+#[path = "options.rs"]
+pub mod __timeout_options;
+#[doc(hidden)]
 #[path = "private.rs"]
 pub mod __timeout_runtime;
 mod alarm;

@@ -29,6 +29,7 @@ pub use std::pin::pin;
 pub use std::time::Duration;
 pub use std::{concat, module_path};
 
+pub use crate::__timeout_options as options;
 pub use crate::call::TokenParam;
 pub use crate::call::ask::Ask;
 pub use crate::call::checked::{Checked, Otherwise};

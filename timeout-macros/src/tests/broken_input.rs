@@ -45,22 +45,41 @@ fn half_typed_input_keeps_signature_and_body() {
 
 #[test]
 fn after_a_mistake_the_token_is_bound_and_nothing_else_changes() {
-    let bound = "fn w (mut x : u32) -> Option < u32 > { \
-         use :: timeout_runtime :: __timeout_runtime as __timeout_p ; \
-         let cancel_token = __timeout_p :: never_run :: < __timeout_p :: CancelToken > () ; \
+    let head = "fn w (mut x : u32) -> Option < u32 > { \
+         use :: timeout_runtime :: __timeout_options :: private as __timeout_p ; ";
+    let bound = "let cancel_token = __timeout_p :: never_run :: < __timeout_p :: CancelToken > () ; \
          let _ = & cancel_token ; ({ cancel_token }) }";
     let expansion =
         expand("#[timeout(mss = 5)] fn w(mut x: u32) -> Option<u32> { cancel_token }").to_string();
-    assert!(expansion.starts_with(bound), "{expansion}");
-    for item in [
-        "fn w (mut x : u32) -> Option < u32 > { # ! [allow (unused)] x }",
-        "fn w (cancel_token : u32) -> Option < u32 > { cancel_token }",
-        "const fn w () -> Option < u32 > { cancel_token }",
-        "struct W ;",
+    assert!(expansion.starts_with(head), "{expansion}");
+    assert!(expansion.contains(bound), "{expansion}");
+    for (head, attributes, body) in [
+        (
+            "fn w (mut x : u32) -> Option < u32 >",
+            "# ! [allow (unused)] ",
+            "x",
+        ),
+        (
+            "fn w (cancel_token : u32) -> Option < u32 >",
+            "",
+            "cancel_token",
+        ),
+        ("const fn w () -> Option < u32 >", "", "cancel_token"),
     ] {
-        let expansion = expand(&format!("#[timeout(mss = 5)] {item}")).to_string();
-        assert!(expansion.starts_with(item), "{expansion}");
+        let source = format!("#[timeout(mss = 5)] {head} {{ {attributes}{body} }}");
+        let expansion = expand(&source).to_string();
+        assert!(
+            expansion.starts_with(&format!("{head} {{ {attributes}use ")),
+            "{expansion}"
+        );
+        assert!(
+            expansion.contains(&format!("}} ({{ {body} }}) }}")),
+            "{expansion}"
+        );
+        assert!(!expansion.contains("let cancel_token"), "{expansion}");
     }
+    let expansion = expand("#[timeout(mss = 5)] struct W ;").to_string();
+    assert!(expansion.starts_with("struct W ;"), "{expansion}");
 }
 
 #[test]

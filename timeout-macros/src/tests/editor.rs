@@ -217,3 +217,136 @@ fn the_name_of_a_function_is_found_once() {
         }
     }
 }
+
+/// What rust-analyzer puts at the cursor.
+const AT_CURSOR: &str = "intellijRulezz";
+
+/// Both expansions that an editor makes to complete at the `|` in `args`, as text without blanks, and the place of the cursor in the second.
+fn completing(args: &str, item: &str) -> (String, String, usize) {
+    let text = |args: &str| {
+        let text = expand(&format!("#[timeout({args})] {item}")).to_string();
+        text.replace(' ', "")
+    };
+    let (typed, with_cursor) = (
+        text(&args.replace('|', "")),
+        text(&args.replace('|', AT_CURSOR)),
+    );
+    let place = with_cursor.find(AT_CURSOR).expect("the cursor is there");
+    (typed, with_cursor, place)
+}
+
+// The two expansions differed in front of a half-typed value, and the editor looked for its type in the wrong place.
+#[test]
+fn a_half_typed_value_is_completed_among_the_arguments() {
+    for args in [
+        "ms = limits.|",
+        "ms = limits.m|",
+        "ms = |",
+        "secs = 5 + |",
+        "limit = Duration::from_millis(limits.|)",
+        "limit = limits.|, name = \"f\", grace = \"5ms\"",
+        "ms = 5, grace = limits.|",
+        "ms = 5, deadline = limits.|",
+        "ms = 5, upstream = [limits.a, limits.|]",
+        "ms = 5, fallback = err.|",
+        "ms = 5, on_late = |",
+        "ms = 5, max_abandoned = limits.|, run = \"inline\"",
+        "ms = 5, name = limits::|",
+        "ms = 5, cancel = t|",
+        "foo = limits.|",
+        "ms = 5, foo = 5, grace = limits.|",
+        "ms = 5, grace = f(limits.|, 5)",
+    ] {
+        for item in [
+            "fn f(mut limits: Limits, (a, b): (u8, u8)) -> u8 { 5 }",
+            "async fn f(&self, limits: &Limits) -> u8 { stop.check(); 5 }",
+            "fn f(limits: Limits) -> impl Future<Output = u8> { async { 5 } }",
+        ] {
+            let (typed, with_cursor, place) = completing(args, item);
+            assert_eq!(
+                typed.get(..place),
+                Some(&with_cursor[..place]),
+                "{args}: {item}"
+            );
+            let body = with_cursor[..place]
+                .find("->")
+                .expect("it is behind the signature");
+            assert!(with_cursor[body..place].contains('{'), "{args}: {item}");
+        }
+    }
+    let (typed, _, place) = completing(
+        "ms = 5, fallback = err.|",
+        "fn f(x: u8) -> Option<u8> { None }",
+    );
+    let expected = "__timeout_p::fallback(__timeout_p::never_run::<Option<u8>>,err.";
+    assert!(typed[..place].ends_with(expected), "{typed}");
+}
+
+// No option word was offered: in the first expansion there was no path that leads to them.
+#[test]
+fn option_words_are_completed_where_they_are_typed() {
+    for (args, behind) in [
+        ("|", ""),
+        ("na|", "na"),
+        ("ms = 5, |", ""),
+        ("ms = 5, gra|ce", "gra"),
+        ("ms = 5, gra| = \"5ms\"", "gra"),
+        ("foo = 5, na|", "na"),
+        ("name = \"f\", ms = limits., na|, cancel = false", "na"),
+    ] {
+        for item in [
+            "fn f(mut limits: Limits, (a, b): (u8, u8)) -> Option<u8> { None }",
+            "async fn f(&self) -> Option<u8> { #![allow(unused)] None }",
+            "fn f(x: u8) -> impl Future<Output = Option<u8>> { async { None } }",
+        ] {
+            let (typed, with_cursor, place) = completing(args, item);
+            let path = place - behind.len();
+            assert_eq!(
+                typed.get(..path),
+                Some(&with_cursor[..path]),
+                "{args}: {item}"
+            );
+            assert!(with_cursor[..path].ends_with("use::timeout_runtime::__timeout_options::"));
+        }
+    }
+}
+
+/// Hovering over an option word showed nothing.
+#[test]
+fn each_option_word_stands_for_a_documented_constant() {
+    let source = "#[timeout(name = \"f\", ms = 5, na, crate = facade, r#run = \"inline\", run = \"inline\")] fn f() -> u8 { 5 }";
+    let words = words(source, expand(source));
+    for word in ["name", "ms", "run"] {
+        let mention = words
+            .windows(2)
+            .find(|row| row[0].text == "options" && row[1].text == word);
+        let typed = source.find(&format!(" {word} ")).map(|place| place + 1);
+        let typed = typed.or(source.find(&format!("({word} ")).map(|place| place + 1));
+        assert_eq!(mention.map(|row| row[1].place), Some(typed), "{word}");
+    }
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../timeout-runtime/src/options.rs"
+    );
+    let file = std::fs::read_to_string(path).expect("the runtime is beside this crate");
+    let file = syn::parse_file(&file).expect("it is Rust");
+    let mut documented = Vec::new();
+    for item in file.items {
+        if let syn::Item::Const(item) = item {
+            assert!(item.attrs.iter().any(|attr| attr.path().is_ident("doc")));
+            documented.push(item.ident.to_string());
+        }
+    }
+    let options = crate::args::options().filter(|word| *word != "crate");
+    assert_eq!(documented, options.collect::<Vec<_>>());
+}
+
+// What only an editor needs is seen by no compiler.
+#[test]
+fn a_right_use_holds_nothing_for_editors_alone() {
+    let expansion = expand("#[timeout(ms = 5, fallback = |_| 0)] fn f() -> u8 { 5 }").to_string();
+    assert!(!expansion.contains("rust_analyzer"), "{expansion}");
+    let mistaken = expand("#[timeout(ms = 5, fallback = )] fn f() -> u8 { 5 }").to_string();
+    let alone = "# [cfg (rust_analyzer)] __timeout_p :: options :: typed ! {";
+    assert!(mistaken.contains(alone), "{mistaken}");
+}

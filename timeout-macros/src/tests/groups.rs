@@ -65,7 +65,7 @@ fn a_path_is_a_path() {
     assert!(
         expansion
             .to_string()
-            .contains("use facade :: rt :: __timeout_runtime as __timeout_p ;"),
+            .contains("use facade :: rt :: __timeout_options :: private as __timeout_p ;"),
         "{expansion}"
     );
 }

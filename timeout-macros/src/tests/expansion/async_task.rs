@@ -5,7 +5,12 @@ async fn store(order: Order) -> Result<(), AppError> {
 // becomes
 
 async fn store(order: Order) -> Result<(), AppError> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<3usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+        __timeout_p::options::cancel,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("store")
         .keep_running();
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);

@@ -5,7 +5,14 @@ async fn render(page: Page) -> Result<Html, AppError> {
 // becomes
 
 async fn render(page: Page) -> Result<Html, AppError> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<5usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::limit,
+        __timeout_p::options::run,
+        __timeout_p::options::grace,
+        __timeout_p::options::max_abandoned,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("render");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.limit(__timeout_p::Duration::new(90u64, 0u32));

@@ -19,7 +19,11 @@ where
     'life0: 'async_trait,
     Self: 'async_trait,
 {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<2usize> = [
+        __timeout_p::options::ms,
+        __timeout_p::options::fallback,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "count"),
     );

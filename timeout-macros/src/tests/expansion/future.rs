@@ -9,7 +9,11 @@ pub fn load(
     &self,
     id: u32,
 ) -> impl Future<Output = Result<Vec<u8>, TimeoutError>> + Send + use<'_> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<2usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("load");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(self.ms);

@@ -5,7 +5,11 @@ fn c(from: impl Into<String>) -> Result<impl Iterator<Item = u8> + use<>, Timeou
 // becomes
 
 fn c(from: impl Into<String>) -> Result<impl Iterator<Item = u8> + use<>, TimeoutError> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<2usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);

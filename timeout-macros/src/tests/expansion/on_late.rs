@@ -5,7 +5,12 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
 // becomes
 
 fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<3usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+        __timeout_p::options::on_late,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(

@@ -5,7 +5,13 @@ async fn connect(pool: &Pool) -> Connection {
 // becomes
 
 async fn connect(pool: &Pool) -> Connection {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<4usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+        __timeout_p::options::on_late,
+        __timeout_p::options::fallback,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);

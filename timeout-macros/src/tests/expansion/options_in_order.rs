@@ -11,7 +11,14 @@ pub(crate) async fn load(&self) -> Config {
 // becomes
 
 pub(crate) async fn load(&self) -> Config {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<5usize> = [
+        __timeout_p::options::max_abandoned,
+        __timeout_p::options::fallback,
+        __timeout_p::options::grace,
+        __timeout_p::options::limit,
+        __timeout_p::options::name,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(NAME);
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.max_abandoned(self.max());

@@ -13,7 +13,11 @@ fn sum(
     r#type: u32,
     __arg4: u8,
 ) -> Option<u32> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<2usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("sum");
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)

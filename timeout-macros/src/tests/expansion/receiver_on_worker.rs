@@ -5,7 +5,8 @@ fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
 // becomes
 
 fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<1usize> = [__timeout_p::options::ms];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "load"),
     );

@@ -5,7 +5,11 @@ fn c() -> Option<u32> {
 // becomes
 
 fn c() -> Option<u32> {
-    use facade::rt::__timeout_runtime as __timeout_p;
+    use facade::rt::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<2usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)

@@ -5,7 +5,11 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
 // becomes
 
 fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutError> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<2usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)

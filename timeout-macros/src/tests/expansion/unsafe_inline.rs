@@ -5,7 +5,12 @@ unsafe fn peek(at: *const u8) -> Option<u8> {
 // becomes
 
 unsafe fn peek(at: *const u8) -> Option<u8> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<3usize> = [
+        __timeout_p::options::name,
+        __timeout_p::options::ms,
+        __timeout_p::options::run,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("peek");
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u8>>)

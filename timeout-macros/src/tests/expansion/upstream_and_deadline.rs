@@ -9,7 +9,12 @@ fn ship(
     request: Request,
     shutdown: Option<CancelToken>,
 ) -> Option<u32> {
-    use ::timeout_runtime::__timeout_runtime as __timeout_p;
+    use ::timeout_runtime::__timeout_options::private as __timeout_p;
+    const _: __timeout_p::options::Words<3usize> = [
+        __timeout_p::options::deadline,
+        __timeout_p::options::upstream,
+        __timeout_p::options::inherit,
+    ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "ship"),
     );

@@ -179,7 +179,7 @@ fn check_wrapped(
     typed.extend(body.iter().cloned());
     let times = |words: &[String], word: &str| words.iter().filter(|found| *found == word).count();
     that(
-        times(&found, "__timeout_runtime") == times(&typed, "__timeout_runtime") + 1,
+        times(&found, "__timeout_options") == times(&typed, "__timeout_options") + 1,
         "the runtime's path is named once",
         emitted,
     )?;

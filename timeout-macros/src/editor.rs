@@ -1,0 +1,132 @@
+//! What an expansion holds for editors: the option words, each of which stands for a documented constant, and after a mistake the values
+//! as they are typed, where completion finds the arguments of the function.
+//!
+//! rust-analyzer expands the attribute twice to complete it: as it is typed, and with a word of its own at the cursor. It reads the types
+//! around the cursor from the first expansion, at the place that the second one gives, so both must be the same up to there.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
+
+/// What rust-analyzer puts at the cursor.
+const AT_CURSOR: &str = "intellijRulezz";
+
+/// An option as typed, understood or not.
+pub(crate) struct Typed {
+    pub(crate) word: Ident,
+    /// What stands behind the `=`.
+    pub(crate) value: TokenStream,
+}
+
+impl Typed {
+    pub(crate) fn new(word: Ident, behind: TokenStream) -> Self {
+        let mut behind = behind.into_iter().peekable();
+        behind.next_if(|token| matches!(token, TokenTree::Punct(sign) if sign.as_char() == '='));
+        let value = behind.collect();
+        Self { word, value }
+    }
+
+    pub(crate) fn is_at_cursor(&self) -> bool {
+        self.word.to_string().contains(AT_CURSOR)
+    }
+}
+
+/// `tokens` as they were before an editor put its word in; `None` if it did not.
+pub(crate) fn without_cursor(tokens: &TokenStream) -> Option<TokenStream> {
+    let is_at_cursor = tokens.to_string().contains(AT_CURSOR);
+    is_at_cursor.then(|| tokens.clone().into_iter().flat_map(restored).collect())
+}
+
+fn restored(token: TokenTree) -> TokenStream {
+    match token {
+        TokenTree::Group(group) => {
+            let inner = group.stream().into_iter().flat_map(restored).collect();
+            let mut restored = proc_macro2::Group::new(group.delimiter(), inner);
+            restored.set_span(group.span());
+            TokenTree::Group(restored).into()
+        }
+        token => {
+            let text = token.to_string();
+            if !text.contains(AT_CURSOR) {
+                return token.into();
+            }
+            let typed = text.replace(AT_CURSOR, "").parse::<TokenStream>();
+            let at_place = |mut part: TokenTree| {
+                part.set_span(token.span());
+                part
+            };
+            typed
+                .unwrap_or_default()
+                .into_iter()
+                .map(at_place)
+                .collect()
+        }
+    }
+}
+
+/// The option words, as mentions of constants:
+///
+/// ```text
+/// const _: __timeout_p::options::Words<2> = [__timeout_p::options::ms, __timeout_p::options::grace];
+/// ```
+pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
+    let words = typed.iter().map(|option| &option.word);
+    let mut known: Vec<Ident> = Vec::new();
+    // `crate` is no name.
+    for word in words.filter(|word| crate::args::is_option(word) && *word != "crate") {
+        let mut word = word.clone();
+        word.set_span(here.located_at(word.span()));
+        known.push(word);
+    }
+    let count = known.len();
+    quote_spanned! {here=>
+        const _: __timeout_p::options::Words<#count> = [#(__timeout_p::options::#known,)*];
+    }
+}
+
+/// The values as typed, for an editor alone: they may be no expressions yet. The compiler does not even parse them.
+///
+/// ```text
+/// #[allow(unexpected_cfgs)]
+/// {
+///     #[cfg(rust_analyzer)]
+///     __timeout_p::options::typed! {
+///         let _: u64 = limits.;
+///         __timeout_p::fallback(__timeout_p::never_run::<usize>, |error| error.);
+///     }
+/// }
+/// ```
+pub(crate) fn values(typed: &[Typed], answer: &TokenStream, here: Span) -> TokenStream {
+    let statements = typed.iter().map(|Typed { word, value }| {
+        let ty = match word.to_string().as_str() {
+            "crate" | "token" => return TokenStream::new(),
+            function @ ("fallback" | "on_late") => {
+                let function = Ident::new(function, here);
+                return quote_spanned!(here=> __timeout_p::#function(__timeout_p::never_run::<#answer>, #value););
+            }
+            "ms" | "secs" => quote_spanned!(here=> u64),
+            "max_abandoned" => quote_spanned!(here=> usize),
+            "cancel" | "inherit" => quote_spanned!(here=> bool),
+            "name" | "run" => quote_spanned!(here=> &'static str),
+            "limit" | "grace" => quote_spanned!(here=> __timeout_p::Duration),
+            _ => quote_spanned!(here=> _),
+        };
+        quote_spanned!(here=> let _: #ty = #value;)
+    });
+    quote_spanned! {here=>
+        #[allow(unexpected_cfgs)]
+        {
+            #[cfg(rust_analyzer)]
+            __timeout_p::options::typed! { #(#statements)* }
+        }
+    }
+}
+
+/// The word at the cursor, in a place where the constants are offered for it. It stands where the expansion without it has the path of
+/// the runtime.
+///
+/// ```text
+/// use ::timeout_runtime::__timeout_options::intellijRulezz as _;
+/// ```
+pub(crate) fn completed(path: &impl ToTokens, word: &Ident, here: Span) -> TokenStream {
+    quote_spanned!(here=> use #path::__timeout_options::#word as _;)
+}

@@ -1,0 +1,92 @@
+//! The options of `#[timeout]` as an editor shows them: the words that are typed in the attribute stand for these constants.
+//!
+//! The documentation of the attribute has the same, with the default of each. `crate`, where the runtime is, cannot be a name here.
+
+#![allow(non_upper_case_globals)]
+
+#[doc(hidden)]
+pub use crate::__timeout_runtime as private;
+
+/// Identifies the function in events and errors: a string, or a constant `&'static str`.
+///
+/// `name = "scan"`
+pub const name: () = ();
+
+/// The limit of one call in milliseconds: an integer, or an expression of type `u64`.
+///
+/// `ms = 50`
+pub const ms: () = ();
+
+/// The limit of one call in seconds: an integer, or an expression of type `u64`.
+///
+/// `secs = 5`
+pub const secs: () = ();
+
+/// The limit of one call: a string with units, or an expression of type `Duration`.
+///
+/// `limit = "1m 30s"`
+pub const limit: () = ();
+
+/// Whether the token is cancelled at the limit. With `false` the operation runs on, abandoned.
+///
+/// `cancel = false`
+pub const cancel: () = ();
+
+/// How long after the cancellation a result still counts: a string with units, or an expression of type `Duration`.
+///
+/// `grace = "250ms"`
+pub const grace: () = ();
+
+/// Where the operation runs: `"worker"`, `"inline"` or `"task"`.
+///
+/// `run = "inline"`
+pub const run: () = ();
+
+/// The name under which the body finds its token; without this option, `cancel_token`.
+///
+/// `token = stop`
+pub const token: () = ();
+
+/// Further tokens that cancel this call, taken by reference: a `CancelToken`, an `Option` of one, a slice, or several in brackets.
+///
+/// `upstream = [shutdown, request]`
+pub const upstream: () = ();
+
+/// A deadline besides the limit, of type `Deadline` or `Instant`. The earlier of the two holds.
+///
+/// `deadline = request.deadline`
+pub const deadline: () = ();
+
+/// Whether the call inherits the deadline and the token of the enclosing call.
+///
+/// `inherit = false`
+pub const inherit: () = ();
+
+/// A function of `TimeoutError` that gives callers their value when there is no result. It makes any return type possible.
+///
+/// `fallback = |_| 0`
+pub const fallback: () = ();
+
+/// A function of the return type that receives a result which no caller gets any more.
+///
+/// `on_late = give_back`
+pub const on_late: () = ();
+
+/// Refuses to start while so many operations of this function are abandoned: an integer, or an expression of type `usize`.
+///
+/// `max_abandoned = 8`
+pub const max_abandoned: () = ();
+
+/// What an expansion mentions of these constants.
+#[doc(hidden)]
+pub type Words<const N: usize> = [(); N];
+
+/// Passes its tokens on, for code that only an editor expands.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __timeout_typed {
+    ($($tokens:tt)*) => { $($tokens)* };
+}
+
+#[doc(hidden)]
+pub use crate::__timeout_typed as typed;
