@@ -1,4 +1,6 @@
-//! The guide, chapter by chapter, so that its code is compiled and run. To read it, `mdbook serve docs`, or the files in `docs/src`.
+//! The chapters of the guide as documentation, so that Cargo compiles and runs their code.
+//!
+//! To read the guide, run `mdbook serve docs`, or open the files in `docs/src`.
 
 #[doc = include_str!("src/introduction.md")]
 pub mod introduction {}
@@ -9,8 +11,14 @@ pub mod tutorial {}
 #[doc = include_str!("src/choosing-a-limit.md")]
 pub mod choosing_a_limit {}
 
+#[doc = include_str!("src/stages.md")]
+pub mod stages {}
+
 #[doc = include_str!("src/deadlines.md")]
 pub mod deadlines {}
+
+#[doc = include_str!("src/axum.md")]
+pub mod axum {}
 
 #[doc = include_str!("src/retries.md")]
 pub mod retries {}
@@ -18,11 +26,20 @@ pub mod retries {}
 #[doc = include_str!("src/cleanup.md")]
 pub mod cleanup {}
 
+#[doc = include_str!("src/shutdown.md")]
+pub mod shutdown {}
+
 #[doc = include_str!("src/blocking-io.md")]
 pub mod blocking_io {}
 
+#[doc = include_str!("src/workers.md")]
+pub mod workers {}
+
 #[doc = include_str!("src/testing.md")]
 pub mod testing {}
+
+#[doc = include_str!("src/limitations.md")]
+pub mod limitations {}
 
 #[doc = include_str!("src/from-tokio-timeout.md")]
 pub mod from_tokio_timeout {}
