@@ -92,7 +92,7 @@ fn what_is_no_deadline_is_a_mistake_to_a_child() {
         format!("{most}ns@{most}"),
     ];
     for value in mistakes {
-        let said = format!("the variable `TOLD_DEADLINE` holds no deadline, but {value:?}");
+        let said = format!("the variable `TOLD_DEADLINE` does not hold a deadline: {value:?}");
         assert_eq!(told(Some(value.into())), [said.clone(), said]);
     }
 }
@@ -103,7 +103,7 @@ fn what_is_no_text_is_a_mistake_to_a_child() {
     use std::os::unix::ffi::OsStringExt;
 
     let value = OsString::from_vec(b"5ns@\xff".to_vec());
-    let mistake = "the variable `TOLD_DEADLINE` holds no deadline, but \"5ns@";
+    let mistake = "the variable `TOLD_DEADLINE` does not hold a deadline: \"5ns@";
     for said in told(Some(value)) {
         assert!(said.starts_with(mistake), "{said}");
     }

@@ -1,4 +1,4 @@
-//! What wakes an async caller when it is time to look again.
+//! [`CallerAlarm`]: wakes the task of an async call at its deadline.
 
 use std::fmt;
 #[cfg(feature = "tokio")]
@@ -14,7 +14,9 @@ use crate::deadline::Clock;
 use crate::tick::Tick;
 use crate::timer::{self, Alarm, Key};
 
-/// At most one alarm: our own timer's, or Tokio's while its clock is virtual. Dropping it takes it back.
+/// At most one alarm: on our own timer, or on Tokio's while its clock is virtual.
+///
+/// Dropping it disarms the alarm.
 #[derive(Default)]
 pub(crate) enum CallerAlarm {
     #[default]
@@ -27,22 +29,24 @@ pub(crate) enum CallerAlarm {
     },
 }
 
-/// An alarm of our own timer.
+/// An alarm on our own timer.
 pub(crate) struct Armed {
     at: Tick,
     key: Key,
-    /// Whom it wakes.
+    /// The waker that the alarm holds.
     wakes: Address,
-    /// How many alarms had rung by then.
+    /// The timer's count of expired alarms when this one was set.
     rung: u32,
-    /// How many polls have gone by without a look.
+    /// Polls since the clock was last read, modulo [`POLLS`].
     polls: u8,
 }
 
-/// After so many polls a caller looks at the clock even if its alarm cannot have rung: the timer's thread may be short of time.
+/// Every so many polls the caller reads the clock even if its alarm has not expired.
+///
+/// On a busy machine the timer's thread may run late.
 const POLLS: u8 = 32;
 
-/// Of two wakers that have this in common, either will do.
+/// Identity of a waker: wakers with equal addresses wake the same task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Address(usize, usize);
 
@@ -54,20 +58,20 @@ impl Address {
 }
 
 impl Armed {
-    /// Whether it wakes the task that is being polled, and has not rung. `false` may be wrong.
+    /// Whether the alarm is pending and wakes the polled task. `false` can be wrong.
     #[inline]
     fn is_still(&self, waker: &Waker) -> bool {
-        // An alarm that has not rung keeps its waker, so the address is not another one's by now.
+        // A pending alarm keeps its waker alive, so no other waker can have reused the address.
         self.wakes == Address::of(waker) && self.rung == timer::rung()
     }
 
-    /// Has it wake `waker` from now on. `false` if it has rung.
+    /// Replaces the waker of the alarm. Returns `false` if the alarm has expired.
     fn wake(&mut self, waker: &Waker) -> bool {
         let rung = timer::rung();
         if self.is_still(waker) {
             return true;
         }
-        // What the alarm keeps is a clone, and that is what is known by its address.
+        // The alarm keeps this clone, whose address can differ from that of the original.
         let waker = waker.clone();
         self.wakes = Address::of(&waker);
         self.rung = rung;
@@ -82,7 +86,7 @@ impl Drop for Armed {
 }
 
 impl CallerAlarm {
-    /// Whether the task need not look at the clock: its alarm is set, and has not rung.
+    /// Whether the task can skip the clock reading, because its alarm is still pending.
     #[inline]
     pub(crate) fn watches(&mut self, context: &Context<'_>) -> bool {
         match self {
@@ -96,7 +100,7 @@ impl CallerAlarm {
         }
     }
 
-    /// Has the task woken at `until` by `clock`; an alarm set before is replaced.
+    /// Wakes the task at `until` on `clock`. Replaces an alarm set before.
     pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
         let is_set = match self {
             Self::Armed(alarm) if alarm.at == until => alarm.wake(context.waker()),
@@ -106,13 +110,14 @@ impl CallerAlarm {
             }
             _ => false,
         };
-        // One that has rung before its time was set by the system's clock, and the runtime's has been paused since.
+        // An alarm can expire before `until`: it was set on the system clock, and the runtime's
+        // clock has been paused since.
         let rings = is_set || {
             *self = Self::Unset;
             until.is_never() || self.arm(clock, until, context)
         };
         if !rings {
-            // Due already, or there is no timer to be had: look again as soon as others have had their turn.
+            // `until` has passed, or no timer is available: poll again after other tasks.
             context.waker().wake_by_ref();
         }
     }
@@ -146,11 +151,11 @@ impl CallerAlarm {
     }
 }
 
-/// Tokio's timer. Its type is hidden: a proof that a nested call is `Send` need not walk through it.
+/// Tokio's timer. The boxed type shortens the compiler's proof that a nested call is `Send`.
 #[cfg(feature = "tokio")]
 type VirtualSleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
-/// `None` in a runtime whose clock is paused but which has no timers; Tokio says so by a panic.
+/// Returns `None` in a runtime without timers, where Tokio panics.
 #[cfg(feature = "tokio")]
 fn virtual_sleep(left: Duration) -> Option<VirtualSleep> {
     crate::unwind::catch(|| -> VirtualSleep { Box::pin(tokio::time::sleep(left)) })

@@ -1,16 +1,16 @@
-//! Background threads, for code of users that may block and that no call waits for: callbacks of
-//! tokens, wakers, and destructors of what was never used.
+//! Background threads that run user code which may block and which no call waits for: token
+//! callbacks, wakers, and destructors of unused values.
 //!
 //! ```text
-//!   submit ──► queue ──► a thread that looks ──► runs one task ──► looks again ──► idle ──► gone
+//!   submit ──► queue ──► summoned thread ──► runs one task ──► checks the queue ──► idle ──► exit
 //! ```
 //!
-//! 1. While tasks are queued, a thread is about to look at the queue, unless [`MOST`] threads run
-//!    tasks. A thread that takes a task and leaves others behind summons the next thread first, so
-//!    a task that blocks holds up no other.
-//! 2. At most one thread is summoned at a time: short tasks in a row are run by one thread.
-//! 3. A thread takes tasks, becomes idle and leaves under the lock, so no task is left behind.
-//! 4. Where the system refuses the only thread, the submitter runs all that is queued.
+//! 1. While tasks are queued, one thread is on its way to the queue, unless [`MOST`] threads are
+//!    busy. A thread that takes a task summons the next thread first if more tasks are queued, so
+//!    a blocking task delays no other task.
+//! 2. At most one thread is summoned at a time: one thread runs a series of short tasks.
+//! 3. A thread takes a task, becomes idle and exits under the lock, so no task is lost.
+//! 4. If the system refuses the only thread, the submitter runs all queued tasks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::sync::{Mutex, lock, one_per_process};
 use crate::tick::Tick;
 use crate::{threads, unwind};
 
-/// Code that nobody waits for. A panic ends in it.
+/// Code that no call waits for. Its panics are caught.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// How many threads there are at most.
+/// The maximum number of threads.
 const MOST: usize = 64;
 
-/// How long an idle thread stays.
+/// How long an idle thread waits for a task before it exits.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 struct Background {
@@ -38,13 +38,13 @@ struct Background {
 struct State {
     queue: VecDeque<Task>,
     idle: Vec<Arc<Parker>>,
-    /// All threads.
+    /// The number of all threads, busy or idle.
     live: usize,
-    /// Threads that were summoned and have not looked at the queue since: none or one.
-    looking: usize,
+    /// Summoned threads that have not checked the queue yet: zero or one.
+    summoned: usize,
 }
 
-/// How a thread is made to look at the queue, once the lock is free.
+/// How to make a thread check the queue, after the lock is released.
 enum Summons {
     Unpark(Arc<Parker>),
     Start,
@@ -56,7 +56,7 @@ one_per_process! {
     };
 }
 
-/// Runs `task` on a background thread, or here if there can be none.
+/// Runs `task` on a background thread, or on this thread if none is available.
 pub(crate) fn run(task: impl FnOnce() + Send + 'static) {
     BACKGROUND.submit(Box::new(task), MOST);
 }
@@ -87,11 +87,11 @@ impl Background {
         threads::start(name, None, move || self.live(most)).is_ok()
     }
 
-    /// The system has refused a thread. If there is no other, all that is queued is run here.
+    /// Runs all queued tasks here, after the system has refused the only thread.
     fn run_without_threads(&self) {
         let mut state = lock(&self.state);
         state.live -= 1;
-        state.looking -= 1;
+        state.summoned -= 1;
         if state.live > 0 {
             return;
         }
@@ -100,13 +100,13 @@ impl Background {
         tasks.into_iter().for_each(unwind::contain);
     }
 
-    /// The life of a thread, which was summoned by its start.
+    /// The main loop of a thread. Starting a thread summons it.
     fn live(&'static self, most: usize) {
         let parker = Arc::new(Parker::new());
         let mut was_summoned = true;
         loop {
             let mut state = lock(&self.state);
-            state.looking -= usize::from(std::mem::take(&mut was_summoned));
+            state.summoned -= usize::from(std::mem::take(&mut was_summoned));
             if let Some(task) = state.take() {
                 let summons = state.summon(most);
                 drop(state);
@@ -139,12 +139,12 @@ impl State {
         queue: VecDeque::new(),
         idle: Vec::new(),
         live: 0,
-        looking: 0,
+        summoned: 0,
     };
 
-    /// Summons a thread, if tasks are queued and no thread is about to look at them.
+    /// Summons a thread, if tasks are queued and no summoned thread is on its way.
     fn summon(&mut self, most: usize) -> Option<Summons> {
-        if self.queue.is_empty() || self.looking > 0 {
+        if self.queue.is_empty() || self.summoned > 0 {
             return None;
         }
         let summons = match self.idle.pop() {
@@ -155,7 +155,7 @@ impl State {
             }
             None => return None,
         };
-        self.looking += 1;
+        self.summoned += 1;
         Some(summons)
     }
 

@@ -1,4 +1,5 @@
-//! [`ClockHold`]: keeps Tokio's paused clock still while a thread of ours works for its runtime.
+//! [`ClockHold`]: keeps Tokio's paused clock from advancing while one of our threads works for its
+//! runtime.
 
 #[cfg(feature = "tokio")]
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -13,7 +14,7 @@ use crate::deadline::Clock;
 #[cfg(feature = "tokio")]
 use crate::unwind;
 
-/// While it or a clone of it exists, the paused clock of a runtime does not advance by itself.
+/// While a hold or a clone of it exists, the paused clock of a runtime does not advance by itself.
 ///
 /// Tokio advances a paused clock when its runtime is idle, unless a blocking task of the runtime
 /// exists.
@@ -26,13 +27,13 @@ pub(crate) struct ClockHold {
 
 /// How long one blocking task holds the clock. It spawns the next one before it ends.
 ///
-/// A single task that lasts as long as the hold would keep `Runtime::drop` waiting, and keep the
-/// only thread of a runtime with `max_blocking_threads(1)` from all other tasks.
+/// One task for the whole hold would block `Runtime::drop`. With `max_blocking_threads(1)` it would
+/// also starve all other blocking tasks.
 #[cfg(feature = "tokio")]
 const TURN: Duration = Duration::from_millis(10);
 
 impl ClockHold {
-    /// Holds the clock of the current runtime, if that is paused.
+    /// Holds the clock of the current runtime, if it is paused.
     pub(crate) fn here() -> Self {
         Self {
             #[cfg(feature = "tokio")]
@@ -49,7 +50,7 @@ fn open() -> Option<Sender<()>> {
     Some(open)
 }
 
-/// Holds the clock of `runtime` until the channel is closed or the runtime is shut down.
+/// Holds the clock of `runtime` until the channel closes or the runtime shuts down.
 #[cfg(feature = "tokio")]
 fn hold(runtime: &Handle, closed: Receiver<()>) {
     let next = runtime.clone();

@@ -1,4 +1,4 @@
-//! [`CallContext`]: the deadline and the token that calls made here take part in, as a value.
+//! [`CallContext`]: the deadline and the token that nested calls inherit, as a value.
 
 use std::fmt;
 use std::future::Future;
@@ -17,10 +17,11 @@ use crate::terms::Terms;
 use crate::token::CancelToken;
 use crate::token::node::{NodeRef, Watch};
 
-/// The deadline and the token that calls made here take part in.
+/// The deadline and the token that nested calls inherit.
 ///
-/// Annotated calls join the context around them by themselves, across worker threads too. Threads and tasks that you start
-/// join it only if you say so:
+/// An annotated call inherits the context of its enclosing call, also on worker threads. Threads
+/// and tasks that you start do not inherit it. Pass the context on with [`run`](Self::run) or
+/// [`scope`](Self::scope):
 ///
 /// ```
 /// use std::time::Duration;
@@ -45,12 +46,12 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// The context of the call that this code runs in; [`detached`](Self::detached) outside any.
+    /// Returns the context of the enclosing call, or [`detached`](Self::detached) outside a call.
     #[must_use]
     pub fn current() -> Self {
         match current() {
             None => Self::detached(),
-            // A call's deadline is its token's, which forgets it when the call has ended in time.
+            // The token knows the call's own deadline, and drops it when the call ends in time.
             Some(outer) => Self {
                 deadline: outer.bare,
                 token: Some(outer.token),
@@ -58,7 +59,7 @@ impl CallContext {
         }
     }
 
-    /// No deadline, no token: for work that must go on after the call around it has ended.
+    /// Returns a context without deadline and token, for work that continues after its call.
     #[must_use]
     pub fn detached() -> Self {
         Self {
@@ -67,14 +68,14 @@ impl CallContext {
         }
     }
 
-    /// The same context with this deadline too; the earlier one holds.
+    /// Adds a deadline to the context. The earlier deadline applies.
     #[must_use]
     pub fn with_deadline(mut self, deadline: impl Into<Deadline>) -> Self {
         self.deadline = self.deadline.min(deadline.into());
         self
     }
 
-    /// The same context with this token too: either one stops what runs inside.
+    /// Adds a token to the context. Cancelling either token cancels the calls in the context.
     #[must_use]
     pub fn with_token(mut self, token: &CancelToken) -> Self {
         self.token = Some(match &self.token {
@@ -84,7 +85,9 @@ impl CallContext {
         self
     }
 
-    /// The nearest deadline of the context and its token. Of a call that has ended in time since, none is left.
+    /// Returns the earlier one of the context's deadline and its token's deadline.
+    ///
+    /// The own deadline of a call that has ended in time no longer counts.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
         match &self.token {
@@ -93,20 +96,24 @@ impl CallContext {
         }
     }
 
-    /// The token; one that never fires where there is none.
+    /// Returns the context's token, or a new token without deadline if there is none.
     #[must_use]
     pub fn token(&self) -> CancelToken {
         self.token.clone().unwrap_or_default()
     }
 
-    /// Runs `f` inside this context.
+    /// Runs `f` inside this context, on the current thread.
     pub fn run<T>(&self, f: impl FnOnce() -> T) -> T {
         let mut frame = self.frame();
         let _entered = enter(&mut frame);
         f()
     }
 
-    /// A future that is polled and dropped inside this context. Cancel safe if `future` is.
+    /// Wraps `future`, so that it is polled and dropped inside this context.
+    ///
+    /// # Cancel safety
+    ///
+    /// The returned future is cancel safe if `future` is.
     pub fn scope<F: Future>(&self, future: F) -> Scope<F> {
         Scope {
             frame: self.frame(),
@@ -121,7 +128,7 @@ impl CallContext {
         match parents {
             [] if terms.cancels_at().is_never() => Frame::Outside,
             [token] if terms.cancels_at().is_never() => Frame::Token(token.clone()),
-            // One token has to hear both.
+            // A frame holds a single token, so this one follows the deadline and all parents.
             _ => {
                 let parents: Vec<NodeRef> = parents.iter().map(|token| token.0.clone()).collect();
                 let node = NodeRef::new(terms, Watch::Clocked, &parents);
@@ -131,16 +138,19 @@ impl CallContext {
     }
 }
 
-/// Whether the call that this code runs in has been told to stop; `false` outside any.
+/// Returns whether the enclosing call is cancelled; `false` outside a call.
 ///
-/// As `CancelToken::current().is_cancelled()`, for a fraction of the cost: for code deep inside a call, to which nobody has handed the token.
+/// Cheaper than `CancelToken::current().is_cancelled()`. For code deep inside a call that has no
+/// access to the call's token.
 #[must_use]
 #[inline]
 pub fn is_cancelled() -> bool {
     frame::is_stopped().unwrap_or_else(|token| token.is_cancelled())
 }
 
-/// `Ok` until the call that this code runs in is told to stop, and outside any: the one line for loops that nobody has handed a token.
+/// Returns an error once the enclosing call is cancelled. Returns `Ok` outside a call.
+///
+/// For loops that have no access to the call's token:
 ///
 /// ```
 /// use timeout_runtime::{TimeoutError, check, timeout};
@@ -165,7 +175,7 @@ pub fn is_cancelled() -> bool {
 ///
 /// # Errors
 ///
-/// As [`CancelToken::check`] of the call's token.
+/// Returns the error of [`CancelToken::check`] for the call's token.
 #[inline]
 pub fn check() -> Result<(), TimeoutError> {
     if is_cancelled() {
@@ -185,7 +195,7 @@ impl fmt::Debug for CallContext {
 }
 
 pin_project! {
-    /// A future inside a context; made by [`CallContext::scope`].
+    /// A future that runs inside a context; returned by [`CallContext::scope`].
     #[must_use = "futures do nothing unless polled"]
     pub struct Scope<F> {
         frame: Frame,
@@ -204,7 +214,7 @@ pin_project! {
 }
 
 impl<F> Scope<F> {
-    /// Polls what is inside by `poll`, in the context.
+    /// Polls the inner value with `poll`, in the context.
     pub(crate) fn poll_inside<T>(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -212,7 +222,7 @@ impl<F> Scope<F> {
     ) -> Poll<T> {
         let this = self.project();
         if let Frame::Token(token) = &*this.frame {
-            // By a virtual clock, nobody fires it but who looks.
+            // No timer watches a deadline on a virtual clock: reading the cause cancels the token.
             token.0.cause();
         }
         let polled = {
@@ -224,7 +234,7 @@ impl<F> Scope<F> {
         };
         if let (Poll::Pending, Frame::Token(CancelToken(token))) = (&polled, &*this.frame) {
             let terms = token.terms();
-            // A future that goes on after the cancellation need not be woken for it.
+            // A future that is still pending after the cancellation needs no wake-up for it.
             if terms.clock() != Clock::Real && token.cause().is_none() {
                 this.alarm.set(terms.clock(), terms.cancels_at(), context);
             }
@@ -232,7 +242,7 @@ impl<F> Scope<F> {
         polled
     }
 
-    /// Drops what is inside, in the context, which is then around `next`.
+    /// Drops the inner value in the context, and moves the context to `next`.
     #[cfg(feature = "tower")]
     pub(crate) fn hand_over<T>(self: Pin<&mut Self>, next: T) -> Scope<T> {
         let mut this = self.project();
@@ -247,7 +257,7 @@ impl<F> Scope<F> {
         }
     }
 
-    /// `inside` in no call's context.
+    /// Wraps `inside` without a context.
     #[cfg(feature = "tower")]
     pub(crate) fn outside(inside: F) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! [`Deadline`]: until when. A duration comes in at the rim only.
+//! [`Deadline`]: an instant on one of the [`Clock`]s. Public functions convert durations to it.
 
 mod env;
 
@@ -10,20 +10,20 @@ use crate::tick::Tick;
 
 pub use env::InvalidDeadline;
 
-/// Which clock an instant was read from.
+/// The clock of an instant.
 ///
-/// Both give [`Instant`]s, and the same ones while Tokio's clock is not virtual.
+/// Both clocks read [`Instant`]s. They agree unless Tokio's clock is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Clock {
     /// The system's monotonic clock.
     Real,
-    /// Tokio's, which is virtual in a runtime whose time is paused.
+    /// Tokio's clock, which is virtual in a runtime whose time is paused.
     #[cfg(feature = "tokio")]
     Tokio,
 }
 
 impl Clock {
-    /// The clock of the calls that run on their caller's executor.
+    /// The clock of calls that run on their caller's executor.
     pub(crate) const EXECUTOR: Self = {
         #[cfg(feature = "tokio")]
         {
@@ -43,14 +43,14 @@ impl Clock {
         }
     }
 
-    /// Whether it has come to `tick`, which costs a precise reading only if that is near.
+    /// Whether the clock has reached `tick`. Reads the precise clock only if `tick` is near.
     #[inline]
     pub(crate) fn has_reached(self, tick: Tick) -> bool {
         let is_clearly_ahead = self == Self::Real && tick.is_clearly_ahead();
         !is_clearly_ahead && self.now() >= tick
     }
 
-    /// `tick` of this clock as `other` has it. Crossing over carries the time that is left.
+    /// Converts `tick` from this clock to `other`, and preserves the remaining time.
     pub(crate) fn cross(self, other: Self, tick: Tick) -> Tick {
         if self == other || tick.is_never() {
             return tick;
@@ -61,9 +61,10 @@ impl Clock {
         }
     }
 
-    /// Whether this clock stands apart from the system's, here and now.
+    /// Whether this clock currently differs from the system clock.
     ///
-    /// Only a current-thread runtime can pause its time, if at all; its clock is the system's if it lies between two readings of that, and moves.
+    /// Only a current-thread runtime can pause its time. Its clock is not paused if a reading lies
+    /// between two readings of the system clock, and a later reading is ahead of both.
     #[inline]
     pub(crate) fn is_virtual(self) -> bool {
         match self {
@@ -73,39 +74,41 @@ impl Clock {
         }
     }
 
-    /// This clock, or the system's if they are the same here and now.
+    /// Returns this clock, or the system clock if the two currently agree.
     pub(crate) fn resolved(self) -> Self {
         if self.is_virtual() { self } else { Self::Real }
     }
 
-    /// Tokio's reading, where it has one that counts: virtual time can be read only inside its runtime.
+    /// Returns the virtual time, or `None` if Tokio's clock is not virtual here.
+    ///
+    /// Virtual time can be read only inside its runtime.
     #[cfg(feature = "tokio")]
     pub(crate) fn virtual_now() -> Option<Tick> {
         Self::Tokio.is_virtual().then(|| Self::Tokio.now())
     }
 
-    /// The clock for a deadline made here: the executor's where that is virtual.
+    /// The clock for a deadline created here: the executor's clock if it is virtual.
     fn here() -> Self {
         Self::EXECUTOR.resolved()
     }
 }
 
-/// Whether Tokio's time is paused.
+/// Detects whether Tokio's time is paused.
 #[cfg(feature = "tokio")]
 mod pause {
     use std::time::Instant;
 
     use tokio::runtime::{Handle, RuntimeFlavor};
 
-    /// What stands in for `tokio::time::pause` where there is none.
+    /// The return type of the fallback for `tokio::time::pause`.
     struct Never;
 
-    #[allow(dead_code)] // Where there is one.
+    #[allow(dead_code)] // Unused if Tokio has a `pause`.
     fn pause() -> Never {
         Never
     }
 
-    /// What a `pause` tells by its type: whether it is Tokio's.
+    /// The return type of a `pause` function, which tells whether it is Tokio's.
     trait Pause {
         const IS_TOKIOS: bool;
     }
@@ -122,18 +125,23 @@ mod pause {
         P::IS_TOKIOS
     }
 
-    /// Whether this build can pause it at all: only with Tokio's feature `test-util`, which is nobody's in production. Another crate's
-    /// features cannot be asked for, but what they add can be found: in here the name is Tokio's if Tokio has it, else the one above.
+    /// Whether this build can pause Tokio's time, which needs Tokio's feature `test-util`.
+    ///
+    /// A crate cannot query the features of another crate, but it can detect the items they add.
+    /// In this function, `pause` resolves to Tokio's function if it exists, and otherwise to the
+    /// fallback above.
     pub(super) const fn is_possible() -> bool {
-        #[allow(unused_imports)] // Where there is none.
+        #[allow(unused_imports)] // Unused if Tokio has no `pause`.
         #[allow(clippy::wildcard_imports)]
-        // It must not be named: it may not be there.
+        // An import by name would not compile if Tokio has no `pause`.
         use tokio::time::*;
 
         is_tokios(pause as fn() -> _)
     }
 
-    /// Whether the time of the runtime around this code is paused, or was and has not caught up.
+    /// Whether the time of the current runtime differs from system time.
+    ///
+    /// That is the case while it is paused, and after it was paused.
     #[cold]
     pub(super) fn is_in_force() -> bool {
         Handle::try_current()
@@ -146,17 +154,18 @@ mod pause {
         let reading = clock();
         let after = Instant::now();
         (before..=after).contains(&reading) && {
-            // It may stand still just where the system's passes by, but then it stays there.
+            // A paused clock can lie in that range by chance, but then it does not advance.
             while Instant::now() <= after {}
             clock() > after
         }
     }
 }
 
-/// Until when: an instant, or never.
+/// The instant at which a limit passes, or never.
 ///
-/// A deadline knows its clock. One made inside a Tokio runtime whose time is paused follows that time; where it crosses to a
-/// sync call or a worker, which always use the system's clock, it carries the time that is left.
+/// A deadline knows its clock. A deadline created inside a Tokio runtime with paused time follows
+/// that virtual time. Sync calls and workers always use the system clock: there, the deadline is
+/// converted by its remaining time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -174,7 +183,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// No deadline.
+    /// Returns a deadline that never passes.
     #[must_use]
     pub const fn never() -> Self {
         Self {
@@ -183,38 +192,41 @@ impl Deadline {
         }
     }
 
-    /// `duration` from now. What lies beyond the clock's range, more than four centuries, is [`never`](Self::never).
+    /// Returns the deadline `duration` from now.
+    ///
+    /// A deadline more than about four centuries ahead is [`never`](Self::never).
     #[must_use]
     pub fn after(duration: Duration) -> Self {
         let clock = Clock::here();
         Self::on(clock, clock.now().plus(duration))
     }
 
-    /// At `instant`, on the system's monotonic clock.
+    /// Returns the deadline at `instant`, on the system's monotonic clock.
     #[must_use]
     pub fn at(instant: Instant) -> Self {
         Self::on(Clock::Real, Tick::of(instant))
     }
 
-    /// The deadline of the call that this code runs in; [`never`](Self::never) outside any.
+    /// Returns the deadline of the enclosing call, or [`never`](Self::never) outside a call.
     #[must_use]
     pub fn current() -> Self {
         crate::frame::deadline()
     }
 
-    /// How long is left: zero once it has passed, `None` for [`never`](Self::never).
+    /// Returns the remaining time: zero once the deadline has passed, `None` for
+    /// [`never`](Self::never).
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         (!self.at.is_never()).then(|| self.at.since(self.clock.now()))
     }
 
-    /// Whether it has come: now or before now.
+    /// Returns whether the deadline is now or in the past.
     #[must_use]
     pub fn has_passed(&self) -> bool {
         !self.at.is_never() && self.clock.now() >= self.at
     }
 
-    /// The earlier of the two.
+    /// Returns the earlier of the two deadlines.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         match other.on_clock(self.clock).cmp(&self.at) {
@@ -230,12 +242,12 @@ impl Deadline {
         Self { at, clock }
     }
 
-    /// Its clock, and its time on that.
+    /// Returns the clock, and the deadline's tick on it.
     pub(crate) fn parts(self) -> (Clock, Tick) {
         (self.clock, self.at)
     }
 
-    /// Its time on `clock`.
+    /// Returns the deadline's tick on `clock`.
     pub(crate) fn on_clock(self, clock: Clock) -> Tick {
         self.clock.cross(clock, self.at)
     }
@@ -270,35 +282,35 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_in_the_past_has_nothing_left() {
+    fn a_past_deadline_has_no_time_remaining() {
         let past = Deadline::at(Instant::now());
         assert!(past.has_passed());
         assert_eq!(past.remaining(), Some(Duration::ZERO));
     }
 
     #[test]
-    fn a_deadline_ahead_has_not_passed() {
+    fn a_future_deadline_has_not_passed() {
         let ahead = Deadline::after(Duration::from_secs(3_600));
         assert!(!ahead.has_passed());
-        let left = ahead.remaining().expect("it comes");
+        let left = ahead.remaining().expect("the deadline is not never");
         assert!((1..=3_600).contains(&left.as_secs()), "{left:?}");
     }
 
     #[test]
-    fn a_deadline_tells_what_is_left() {
+    fn debug_shows_the_remaining_time() {
         let past = Deadline::at(Instant::now());
         assert_eq!(format!("{past:?}"), "Deadline(in 0ns)");
         assert_eq!(format!("{:?}", Deadline::never()), "Deadline(never)");
     }
 
     #[test]
-    fn a_clock_has_come_to_what_is_not_ahead() {
+    fn a_clock_has_reached_every_tick_that_is_not_ahead() {
         let clock = Clock::Real;
         assert!(clock.has_reached(Tick::PAST));
         assert!(clock.has_reached(Tick::now()));
         assert!(!clock.has_reached(Tick::NEVER));
         assert!(!clock.has_reached(Tick::now().plus(Duration::from_secs(3_600))));
-        // Too near for a glance; on a slow machine it may have come meanwhile.
+        // Too near for a coarse clock reading. On a slow machine it can pass in the meantime.
         let near = |_| {
             let near = Tick::now().plus(Duration::from_millis(90));
             (clock.has_reached(near), Tick::now() < near)
@@ -308,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_on_its_clock_stays_as_it_is() {
+    fn converting_to_the_same_clock_changes_nothing() {
         for tick in [Tick::PAST, Tick::now(), Tick::NEVER] {
             assert_eq!(Clock::Real.cross(Clock::Real, tick), tick);
             assert_eq!(Clock::EXECUTOR.cross(Clock::EXECUTOR, tick), tick);
@@ -317,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn never_is_later_than_everything() {
+    fn never_is_later_than_any_deadline() {
         let soon = Deadline::after(Duration::ZERO);
         assert_eq!(soon.min(Deadline::never()), soon);
         assert_eq!(Deadline::never().min(soon), soon);

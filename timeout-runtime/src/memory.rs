@@ -1,19 +1,20 @@
-//! Collections whose memory follows what they hold: [`Shrink`] for those of `std`, and [`Table`].
+//! Collections that release memory after a peak: [`Shrink`] for `std` collections, and [`Table`].
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
-/// A collection with this capacity or less keeps it.
+/// A collection of at most this capacity never shrinks.
 const SMALL: usize = 64;
 
-/// A collection that gives memory back after a peak.
+/// A collection that releases memory after a peak.
 pub(crate) trait Shrink {
-    /// Called after a removal. Gives memory back if less than a quarter of the capacity is in use,
-    /// and keeps twice what is in use, so a removal costs constant time on average.
+    /// Called after a removal. Releases memory if less than a quarter of the capacity is in use.
+    ///
+    /// Keeps twice the used capacity, so that a removal takes amortized constant time.
     fn shrink(&mut self);
 }
 
-/// The capacity to shrink to, if there is too much of it.
+/// Returns the capacity to shrink to, or `None` if the current one is adequate.
 #[inline]
 fn fitting(len: usize, capacity: usize) -> Option<usize> {
     (capacity > SMALL && len < capacity / 4).then_some(2 * len)
@@ -39,14 +40,14 @@ shrink! {
     [K: Eq + Hash, V, S: BuildHasher] HashMap<K, V, S>;
 }
 
-/// Values under keys that are never used twice, in the order in which they were added.
+/// Maps unique keys to values, in insertion order. A key is never reused.
 ///
-/// A slab cannot move its values, so a single survivor keeps the memory of a peak. This table closes
-/// the gaps of removed values once they are the majority. While none was closed, a key tells the
-/// place of its value; after that, values are found by binary search.
+/// In a slab a single remaining value can keep the memory of a peak. This table closes the gaps of
+/// removed values once gaps are the majority. Before that, a key gives the position of its value;
+/// afterwards, lookups use binary search.
 pub(crate) struct Table<T> {
     last_key: u64,
-    /// By ascending key; the last place is taken. `None` is a gap.
+    /// Sorted by key. `None` is a gap; the last place is never a gap.
     places: Vec<(u64, Option<T>)>,
     len: usize,
 }
@@ -60,7 +61,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Adds a value. Its key is greater than all keys before.
+    /// Adds a value and returns its key, which is greater than all earlier keys.
     #[inline]
     pub(crate) fn insert(&mut self, value: T) -> u64 {
         self.last_key += 1;
@@ -69,7 +70,7 @@ impl<T> Table<T> {
         self.last_key
     }
 
-    /// The place of `key`, which may be a gap.
+    /// Returns the position of `key`, which may be a gap.
     #[inline]
     fn find(&self, key: u64) -> Option<usize> {
         let (first, _) = self.places.first()?;
@@ -78,7 +79,7 @@ impl<T> Table<T> {
         if self.places[latest].0 == key {
             return Some(latest);
         }
-        // Some places before it were closed.
+        // Some gaps before it were closed.
         let before = &self.places[..latest];
         before.binary_search_by_key(&key, |(key, _)| *key).ok()
     }
@@ -106,7 +107,7 @@ impl<T> Table<T> {
         Some(value)
     }
 
-    /// Closes the gaps if they are the majority, and gives memory back.
+    /// Closes the gaps if they are the majority, and releases memory.
     #[inline(never)]
     fn close_gaps(&mut self) {
         if self.places.len() > 2 * self.len + SMALL {
@@ -123,7 +124,7 @@ impl<T> Table<T> {
         self.places.iter().filter_map(|(_, value)| value.as_ref())
     }
 
-    /// Takes all values out.
+    /// Removes and returns all values.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.len = 0;
         let places = std::mem::take(&mut self.places);
@@ -142,9 +143,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Guards against a value that is lost, or found under another key, once gaps were closed.
+    /// Guards against a value that is lost, or found under another key, after gaps are closed.
     #[test]
-    fn a_table_finds_what_was_added_and_not_removed_in_the_order_of_addition() {
+    fn a_table_finds_every_value_that_was_not_removed_in_insertion_order() {
         let mut random = fastrand::Rng::with_seed(7);
         let mut table = Table::new();
         let mut expected = BTreeMap::new();

@@ -1,16 +1,16 @@
-//! [`OneLine`]: text that users wrote, inside a text of ours.
+//! [`OneLine`]: escapes user-provided text for one line of output.
 
 #[cfg(any(feature = "metrics", feature = "tracing"))]
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// The standard library escapes these for literals. In a message they stay readable as they are.
+/// Not escaped, unlike in literals of the standard library: a message stays readable.
 const KEPT: [char; 3] = ['"', '\'', '\\'];
 
-/// Foreign text, such as a call's name or the message of an `assert_eq!`, printed on one line.
+/// Prints user-provided text, such as a call's name or a panic message, on one line.
 ///
-/// Line breaks, control characters and invisible or bidirectional format characters are escaped.
-/// Such text cannot look like a further event, drive a terminal or reorder the rest of the line.
+/// Escapes line breaks, control characters, and invisible or bidirectional format characters.
+/// Escaped text cannot look like another event, control a terminal or reorder the rest of the line.
 pub(crate) struct OneLine<T>(pub(crate) T);
 
 impl<T: fmt::Display> fmt::Display for OneLine<T> {
@@ -26,7 +26,7 @@ impl<T: fmt::Debug> fmt::Debug for OneLine<T> {
 }
 
 impl OneLine<&'static str> {
-    /// The same text as a value. Allocates only if something may need an escape.
+    /// Returns the escaped text. Allocates only if the text is not plain ASCII.
     #[cfg(any(feature = "metrics", feature = "tracing"))]
     pub(crate) fn into_text(self) -> Cow<'static, str> {
         if self.0.bytes().all(|byte| matches!(byte, b' '..=b'~')) {

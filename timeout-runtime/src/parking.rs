@@ -1,4 +1,4 @@
-//! [`Parker`]: where a thread waits. [`block_on`] polls a future there.
+//! [`Parker`]: blocks a thread until it is unparked. [`block_on`] polls a future on it.
 //!
 //! ```text
 //!   empty ──── park ────► parked ──── unpark ────► woken
@@ -8,10 +8,10 @@
 //! ```
 //!
 //! 1. A wake-up is never lost: `unpark` before `park` makes that `park` return immediately.
-//! 2. Waits of ours do not use `std::thread::park`. That has one wake-up for the whole thread,
-//!    which a poll, a lock or a channel of other code would consume, or which we would consume.
+//! 2. Our waits do not use `std::thread::park`. It has one wake-up per thread, so our waits could
+//!    consume a wake-up of other code, and other code could consume ours.
 //! 3. A thread lends its parker to one wait at a time. A wait inside a poll of another wait gets a
-//!    parker of its own, so it cannot consume the wake-up of the outer one.
+//!    new parker, so it cannot consume the wake-up of the outer wait.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -24,7 +24,7 @@ use crate::sync::{Condvar, Lock, Mutex, const_thread_local, lock};
 use crate::tick::Tick;
 use crate::unwind;
 
-/// The longest single park; a wait that is longer parks again.
+/// The longest single park. A longer wait parks again.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ enum State {
     Woken,
 }
 
-/// Where one thread waits for wake-ups that are meant for this wait.
+/// Blocks one thread until it is unparked.
 pub(crate) struct Parker {
     state: Mutex<State>,
     wakes: Condvar,
@@ -48,7 +48,7 @@ impl Parker {
         }
     }
 
-    /// Parks until unparked, or until `until` by the system's clock. It may return early.
+    /// Parks until unparked, or until `until` on the system clock. May return early.
     pub(crate) fn park_until(&self, until: Tick) {
         let longest = if until.is_never() {
             None
@@ -67,7 +67,7 @@ impl Parker {
         *state = State::Empty;
     }
 
-    /// Wakes the thread, or keeps it from parking next.
+    /// Wakes the thread, or makes its next park return immediately.
     pub(crate) fn unpark(&self) {
         let before = std::mem::replace(&mut *lock(&self.state), State::Woken);
         if before == State::Parked {
@@ -93,7 +93,7 @@ struct Parking {
 }
 
 const_thread_local! {
-    /// The parker of this thread, while no wait uses it.
+    /// The parker of this thread; `None` while a wait uses it.
     static PARKING: Cell<Option<Parking>> = Cell::new(None);
 }
 
@@ -101,7 +101,7 @@ const_thread_local! {
 pub(crate) struct CurrentParker(Option<Parking>);
 
 impl CurrentParker {
-    /// The thread's parker, or a new one inside another wait.
+    /// Takes the thread's parker, or creates a new one inside another wait.
     pub(crate) fn get() -> Self {
         let lent = PARKING.try_with(Cell::take).ok().flatten();
         Self(Some(lent.unwrap_or_else(|| {
@@ -114,16 +114,16 @@ impl CurrentParker {
     fn parking(&self) -> &Parking {
         match &self.0 {
             Some(parking) => parking,
-            None => unreachable!("it is given back when this is dropped"),
+            None => unreachable!("only `drop` takes the parker"),
         }
     }
 
-    /// The waker that unparks this wait.
+    /// Returns the waker that unparks this wait.
     pub(crate) fn waker(&self) -> &Waker {
         &self.parking().waker
     }
 
-    /// As [`Parker::park_until`].
+    /// See [`Parker::park_until`].
     pub(crate) fn park_until(&self, until: Tick) {
         self.parking().parker.park_until(until);
     }
@@ -131,20 +131,20 @@ impl CurrentParker {
 
 impl Drop for CurrentParker {
     fn drop(&mut self) {
-        // While the thread is being torn down there is no next wait.
+        // Fails only while the thread is being torn down. Then no later wait needs the parker.
         let _ = PARKING.try_with(|parking| parking.set(self.0.take()));
     }
 }
 
-/// Whether `waker` unparks a thread of ours, which cannot block. `false` says nothing.
+/// Whether `waker` is one of our parkers, whose `wake` cannot block. `false` can be wrong.
 pub(crate) fn unparks(waker: &Waker) -> bool {
     CurrentParker::get().waker().vtable() == waker.vtable()
 }
 
-/// Has the `place` inside `mutex` hold `waker`, or one that wakes the same; `false` if there is no
-/// such place any more.
+/// Stores `waker` in the `place` inside `mutex`, unless the waker there wakes the same task.
 ///
-/// Wakers are cloned and dropped outside the lock: both are somebody else's code.
+/// Returns `false` if the place no longer exists. Clones and drops wakers outside the lock, because
+/// both run user code.
 pub(crate) fn replace_waker<L: Lock>(
     mutex: &L,
     place: impl Fn(&mut L::Inside) -> Option<&mut Option<Waker>>,
@@ -158,8 +158,9 @@ pub(crate) fn replace_waker<L: Lock>(
     replace_waker_with(mutex, place, waker.clone())
 }
 
-/// Has the `place` inside `mutex` hold `waker`; `false` if there is no such place any more.
-/// Whichever waker is left over is dropped outside the lock.
+/// Stores `waker` in the `place` inside `mutex`. Returns `false` if the place no longer exists.
+///
+/// Drops the replaced or unused waker outside the lock.
 pub(crate) fn replace_waker_with<L: Lock>(
     mutex: &L,
     place: impl Fn(&mut L::Inside) -> Option<&mut Option<Waker>>,
@@ -179,13 +180,13 @@ pub(crate) fn replace_waker_with<L: Lock>(
     is_there
 }
 
-/// Polls `future` to its end on this thread.
+/// Polls `future` to completion on this thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let parker = CurrentParker::get();
     let mut context = Context::from_waker(parker.waker());
     let output;
-    // It is dropped in here: where a destructor panics on the way out of a function, the value that
-    // is being returned is leaked.
+    // This block drops the future before the function returns. If a destructor panicked during the
+    // return, the output would leak.
     {
         let mut future = pin!(future);
         output = loop {

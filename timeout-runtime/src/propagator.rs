@@ -1,4 +1,4 @@
-//! Propagators: what users take along from the caller's thread to where the operation runs.
+//! Propagators: pass thread-bound state of users from the caller's thread to the operation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,16 +17,29 @@ one_per_process! {
     };
 }
 
-/// Takes along what is bound to the caller's thread, such as the current trace, to operations that run on a worker or in a task.
+/// Registers a propagator, which passes thread-bound state, such as the current trace, to
+/// operations on a worker or in a task.
 ///
-/// `capture` is called on the caller's thread, when a call begins whose operation runs elsewhere. What it gives, a closure, is called where the operation runs: before
-/// an operation on a worker, and before each poll of a task. It enters, and what it returns leaves when it is dropped: after the operation or the poll, also after a
-/// panic, and before the caller gets the answer. With several propagators, the one that was added first is entered first and left last.
-/// A late ending is told, and what it leaves is dropped, inside as well. Callbacks of tokens run outside.
-/// Operations that run inline, on their caller's thread, need none of this.
+/// 1. `capture` runs on the caller's thread when such a call starts. It returns a closure.
+/// 2. The closure runs on the thread of the operation: before an operation on a worker, and before
+///    each poll of a task. It installs the state and returns a guard.
+/// 3. The guard is dropped after the operation or the poll, also after a panic, and before the
+///    caller gets the result.
 ///
-/// All of it runs outside any call, within the call's limit, and not for calls that it makes itself. A panic changes no verdict: what could not be captured or
-/// entered is not there for this operation.
+/// The propagator that was added first installs its state first and drops its guard last. The late
+/// event of an abandoned operation is emitted, and its late result is dropped, while the state is
+/// installed. Token callbacks run without the state. Operations that run inline need no propagator,
+/// because they run on the caller's thread.
+///
+/// The functions of a propagator run outside any call, and their time counts towards the call's
+/// limit. A propagator is not called for calls that it makes itself.
+///
+/// # Panics
+///
+/// A panic in one of these functions is caught. It does not change the outcome; the operation runs
+/// without the state that was not captured or installed.
+///
+/// # Examples
 ///
 /// ```
 /// use std::cell::Cell;
@@ -36,10 +49,10 @@ one_per_process! {
 ///     static TENANT: Cell<u32> = const { Cell::new(0) };
 /// }
 ///
-/// /// Puts back the tenant that was there before.
-/// struct Leave(u32);
+/// /// Restores the previous tenant.
+/// struct Restore(u32);
 ///
-/// impl Drop for Leave {
+/// impl Drop for Restore {
 ///     fn drop(&mut self) {
 ///         TENANT.set(self.0);
 ///     }
@@ -47,7 +60,7 @@ one_per_process! {
 ///
 /// let _tenant = add_propagator(|| {
 ///     let tenant = TENANT.get();
-///     move || Leave(TENANT.replace(tenant))
+///     move || Restore(TENANT.replace(tenant))
 /// });
 ///
 /// #[timeout(name = "bill", secs = 5)]
@@ -60,7 +73,7 @@ one_per_process! {
 /// # Ok::<(), TimeoutError>(())
 /// ```
 ///
-/// OpenTelemetry's context is taken along by
+/// For OpenTelemetry's context:
 /// `add_propagator(|| { let context = Context::current(); move || context.clone().attach() })`.
 pub fn add_propagator<E, L>(capture: impl Fn() -> E + Send + Sync + 'static) -> PropagatorHandle
 where
@@ -72,15 +85,17 @@ where
     }
 }
 
-/// A propagator in place; made by [`add_propagator`]. Dropping it removes the propagator: calls that have begun keep what they have captured, further ones
-/// capture nothing.
+/// The handle of a registered propagator; returned by [`add_propagator`].
+///
+/// Dropping the handle removes the propagator. Calls that have already started keep the state that
+/// they captured.
 #[must_use = "dropping the handle removes the propagator; bind it, as in `let _propagator = ..`, or call `forget()`"]
 pub struct PropagatorHandle {
     id: Option<u64>,
 }
 
 impl PropagatorHandle {
-    /// Keeps the propagator for as long as the process runs.
+    /// Keeps the propagator registered until the process ends.
     pub fn forget(mut self) {
         self.id = None;
     }
@@ -100,23 +115,25 @@ impl fmt::Debug for PropagatorHandle {
     }
 }
 
-/// What one propagator has captured, whatever the types of what enters and of what leaves.
+/// The closure that one propagator returned, with its types erased.
 trait Enter: Send {
-    /// Enters, runs `f`, which does not panic, and leaves; each step of the user's through `alone`.
+    /// Installs the state, runs `f`, which must not panic, and drops the guard.
+    ///
+    /// Runs each function of the user through `alone`.
     fn around(&mut self, alone: &dyn Fn(&mut dyn FnMut()), f: &mut dyn FnMut());
 }
 
 impl<E: FnMut() -> L + Send, L> Enter for E {
     fn around(&mut self, alone: &dyn Fn(&mut dyn FnMut()), f: &mut dyn FnMut()) {
-        let mut leave = None;
-        alone(&mut || leave = Some(self()));
+        let mut guard = None;
+        alone(&mut || guard = Some(self()));
         f();
-        alone(&mut || drop(leave.take()));
+        alone(&mut || drop(guard.take()));
     }
 }
 
 struct Captured {
-    /// Of the propagator.
+    /// The id of the propagator.
     id: u64,
     enter: Option<Box<dyn Enter>>,
 }
@@ -141,48 +158,48 @@ fn alone(id: u64, step: impl FnOnce()) {
     frame::outside(|| registry::alone(id, step));
 }
 
-/// What is taken along for one operation.
+/// The captured state for one operation.
 #[derive(Default)]
 pub(crate) struct Captures(Vec<Captured>);
 
 impl Captures {
-    /// Asks all propagators, on the caller's thread.
+    /// Calls all propagators, on the caller's thread.
     #[inline]
     pub(crate) fn capture() -> Self {
         if PROPAGATORS.is_empty() {
             Self::default()
         } else {
-            Self::ask()
+            Self::capture_all()
         }
     }
 
     #[cold]
-    fn ask() -> Self {
-        let mut taken = Vec::new();
+    fn capture_all() -> Self {
+        let mut captured = Vec::new();
         let propagators = PROPAGATORS.now();
         frame::outside(|| {
             for propagator in propagators.as_deref().unwrap_or_default() {
                 propagator.call(|capture| {
-                    taken.push(Captured {
+                    captured.push(Captured {
                         id: propagator.id(),
                         enter: Some(capture()),
                     });
                 });
             }
         });
-        Self(taken)
+        Self(captured)
     }
 
     pub(crate) fn is_nothing(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Runs `f` inside all that was captured. Its panic is given back.
+    /// Runs `f` with all captured state installed. Returns the panic of `f`, if any.
     pub(crate) fn inside(&mut self, f: &mut dyn FnMut()) -> Option<Payload> {
         around(&mut self.0, f)
     }
 
-    /// Drops what was captured.
+    /// Drops the captured state.
     pub(crate) fn let_go(&mut self) {
         self.0.clear();
     }

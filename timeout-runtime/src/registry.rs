@@ -1,4 +1,4 @@
-//! [`Registry`]: what users have registered with this process, called under no lock.
+//! [`Registry`]: process-wide functions of users, called outside all locks.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, try_lock};
 use crate::unwind::{self, Kept};
 use crate::{forked, muted};
 
-/// Functions of users, called in the order in which they came.
+/// Functions of users, in the order of registration.
 pub(crate) struct Registry<T: ?Sized> {
-    /// Replaced as a whole, so that it is gone through without the lock.
+    /// Each change replaces the whole list, so that readers iterate without the lock.
     pub(crate) list: Mutex<Option<Arc<[Entry<T>]>>>,
     pub(crate) count: AtomicUsize,
 }
 
-/// One of them.
+/// A registered function.
 pub(crate) struct Entry<T: ?Sized> {
     id: u64,
-    // Several lists that go at once drop several functions, whose destructors may all panic.
+    // Dropping a list can drop several functions, and several destructors can panic.
     function: Kept<Arc<T>>,
 }
 
@@ -43,7 +43,7 @@ impl<T: ?Sized> Entry<T> {
         self.id
     }
 
-    /// Calls the function, unless this is what it causes itself. A panic ends here.
+    /// Calls the function, unless this thread already runs on its behalf. Catches its panic.
     pub(crate) fn call(&self, call: impl FnOnce(&T)) {
         if muted::contains(self.id) {
             return;
@@ -54,13 +54,15 @@ impl<T: ?Sized> Entry<T> {
     }
 }
 
-/// Runs what belongs to the entry `id`, so that it is not called for what that causes. A panic ends here.
+/// Runs code of the entry `id`. That entry is not called for events that the code causes itself.
+///
+/// Catches a panic of the code.
 pub(crate) fn alone(id: u64, f: impl FnOnce()) {
     muted::mute(&[id], || unwind::contain(f));
 }
 
 impl<T: ?Sized> Registry<T> {
-    /// Registers a function; what to remove it by.
+    /// Registers a function. Returns the id for [`remove`](Self::remove).
     pub(crate) fn add(&self, function: Arc<T>) -> u64 {
         let entry = Entry::new(function);
         let id = entry.id;
@@ -72,7 +74,7 @@ impl<T: ?Sized> Registry<T> {
         self.change(|entries| entries.retain(|entry| entry.id != id));
     }
 
-    /// The old list, and with it perhaps a function, is dropped outside the lock.
+    /// Replaces the list. Drops the old list outside the lock, because that can drop functions.
     fn change(&self, edit: impl FnOnce(&mut Vec<Entry<T>>)) {
         let mut list = lock(&self.list);
         let mut entries = list.as_deref().unwrap_or_default().to_vec();
@@ -83,13 +85,15 @@ impl<T: ?Sized> Registry<T> {
         drop(old);
     }
 
-    /// Whether there is none. One relaxed load.
+    /// Whether no function is registered. Costs one relaxed load.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Those that are there now. In a forked child nobody, if a thread of the parent has held the list at the fork.
+    /// Returns the current entries.
+    ///
+    /// Returns `None` in a forked child if a thread of the parent held the lock at the fork.
     pub(crate) fn now(&self) -> Option<Arc<[Entry<T>]>> {
         match try_lock(&self.list) {
             Some(list) => list.clone(),

@@ -1,8 +1,10 @@
-//! What threads share, and how they start and wait: from `std`, or in a model from `loom` or `shuttle`. Chosen here alone.
+//! Synchronization primitives and threads, from `std`, or in a model from `loom` or `shuttle`.
 //!
-//! What is model-checked takes all that from here and is a plain value: it can be made inside a model. What a process has one of is
-//! made anew for each run of a model. `Arc` and `Weak` come from `std` everywhere, since loom has no `Weak`: a model switches threads
-//! around each operation on an atomic or a lock, not around each count of a reference.
+//! Only this file makes that choice. Model-checked code takes all primitives from here, and its
+//! types are plain values that a model can create. Each run of a model creates the statics anew.
+//!
+//! `Arc` and `Weak` always come from `std`, because loom has no `Weak`. A model switches threads at
+//! each operation on an atomic or a lock, but not at reference counts.
 
 #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
 mod chosen {
@@ -26,7 +28,7 @@ mod chosen {
     pub(crate) struct Condvar(std::sync::Condvar);
 
     impl Condvar {
-        /// Waits until notified, for `longest` at most. It may return early.
+        /// Waits until notified, for at most `longest`. May return early.
         pub(crate) fn wait<'a, T>(
             &self,
             mutex: &'a Mutex<T>,
@@ -34,7 +36,8 @@ mod chosen {
             longest: Option<Duration>,
         ) -> MutexGuard<'a, T> {
             if !HAS_THREADS {
-                // No other thread exists that could notify this one, and the standard library panics.
+                // No other thread exists to notify this one, and `wait` of the standard library
+                // panics on such a target.
                 drop(guard);
                 thread::sleep(longest.unwrap_or(Duration::from_secs(3600)));
                 return mutex.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,8 +65,8 @@ mod chosen {
 
     pub(crate) const IS_MODEL: bool = true;
 
-    /// loom takes a `SeqCst` load for an `Acquire` one, so that it may miss a store that came before it in the one order of all. A
-    /// read-modify-write misses none.
+    /// loom treats a `SeqCst` load like an `Acquire` load: it can miss a store that precedes it in
+    /// the total order. A read-modify-write operation misses no store.
     #[derive(Default)]
     pub(crate) struct AtomicBool(loom::sync::atomic::AtomicBool);
 
@@ -109,7 +112,9 @@ mod atomic_u64;
 pub(crate) use atomic_u64::AtomicU64;
 pub(crate) use chosen::*;
 
-/// A thread-local that is there without a first use, and if it needs no drop, to the very end of its thread.
+/// Declares a thread-local that is initialized at compile time.
+///
+/// If its type needs no drop, it is usable until the very end of its thread.
 macro_rules! const_thread_local {
     ($(#[$attr:meta])* static $name:ident: $type:ty = $init:expr;) => {
         #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
@@ -125,7 +130,7 @@ macro_rules! const_thread_local {
     };
 }
 
-/// What a process has one of.
+/// Declares a static. In a model, it is created anew for each run.
 macro_rules! one_per_process {
     ($(#[$attr:meta])* static $name:ident: $type:ty = $init:expr;) => {
         #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
@@ -149,16 +154,17 @@ pub(crate) fn lock<L: Lock>(mutex: &L) -> L::Guard<'_> {
     mutex.hold()
 }
 
-/// Takes a lock if nobody holds it.
+/// Takes a lock if it is free.
 pub(crate) fn try_lock<L: Lock>(mutex: &L) -> Option<L::Guard<'_>> {
     mutex.try_hold()
 }
 
-/// A mutex that is locked also after a panic: no user code runs under our locks, so what they guard is whole.
+/// A mutex that ignores poisoning. No user code runs under our locks, so the guarded values are
+/// consistent after a panic.
 pub(crate) trait Lock {
-    /// What is guarded.
+    /// The guarded value.
     type Inside;
-    /// Gives the lock back when dropped.
+    /// Releases the lock when dropped.
     type Guard<'a>: DerefMut<Target = Self::Inside>
     where
         Self: 'a;
@@ -166,10 +172,10 @@ pub(crate) trait Lock {
     /// Takes the lock.
     fn hold(&self) -> Self::Guard<'_>;
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if it is free.
     fn try_hold(&self) -> Option<Self::Guard<'_>>;
 
-    /// What is guarded, where nobody else can hold the lock.
+    /// Returns the guarded value without locking: `&mut self` proves that the lock is free.
     fn inside(&mut self) -> &mut Self::Inside;
 }
 

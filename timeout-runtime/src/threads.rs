@@ -1,4 +1,4 @@
-//! How our threads are started, and the function of the user that each of them runs first.
+//! Starts our threads, and runs the user's start hook on each of them.
 
 use std::cell::Cell;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::sync::{const_thread_local, lock, thread};
 use crate::{forked, unwind};
 
-/// A function that each of our threads runs at its start.
+/// A function of the user that each of our threads runs when it starts.
 pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;
 
 static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
@@ -16,15 +16,16 @@ const_thread_local! {
     static IN_HOOK: Cell<bool> = Cell::new(false);
 }
 
-/// Makes threads that start from now on run `hook`.
+/// Makes all threads that start from now on run `hook`.
 pub(crate) fn set_hook(hook: Hook) {
     let before = lock(&HOOK).replace(hook);
     unwind::drop_catching(before);
 }
 
-/// Whether this code is part of the hook. It cannot wait for another thread of ours: that might run
-/// the same hook first, and so on without end. The current thread itself might be the one that it
-/// waits for.
+/// Whether this code runs inside the hook.
+///
+/// The hook must not wait for another of our threads: that thread can run the same hook first, in
+/// endless recursion. The hook could also wait for its own thread.
 pub(crate) fn is_in_hook() -> bool {
     IN_HOOK.with(Cell::get)
 }
@@ -56,7 +57,7 @@ pub(crate) fn start(
             unwind::drop_catching(payload);
             Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "the stack size is impossible",
+                "invalid stack size",
             ))
         }
     }

@@ -1,4 +1,4 @@
-//! [`Tick`]: an instant in eight bytes, on which deadlines are reckoned.
+//! [`Tick`]: an instant in eight bytes, used for all deadline arithmetic.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -9,13 +9,16 @@ mod coarse;
 
 use coarse::Coarse;
 
-/// What ticks are counted from, on both clocks. It is in the middle of the range: there is time before it, too.
+/// The reference point of ticks, on the precise and on the coarse clock.
+///
+/// It maps to the middle of the range, because earlier instants exist.
 static ANCHOR: LazyLock<(Instant, Coarse)> = LazyLock::new(|| {
     loop {
         let before = Instant::now();
         let coarse = Coarse::now();
-        // A thread that was held up between the two would put every glance off by that. As it is, the coarse clock is behind by more or less now than it
-        // will be then, so a glance is off by one interrupt at most, either way.
+        // A delay between the two readings would shift all later coarse clock readings. The coarse
+        // clock lags by up to one timer interrupt, here and at each later reading, so a coarse
+        // reading is off by at most one interrupt in either direction.
         if before.elapsed() < Duration::from_millis(1) {
             return (before, coarse);
         }
@@ -23,25 +26,27 @@ static ANCHOR: LazyLock<(Instant, Coarse)> = LazyLock::new(|| {
 });
 const MIDDLE: u64 = 1 << 62;
 
-/// How far a glance may be off. What is glanced at is set by the timer interrupt, some 60 to 1000 times a second; the
-/// rest is for a machine that is slow to serve it.
+/// The maximum error of a coarse clock reading, in nanoseconds.
+///
+/// The timer interrupt updates the coarse clock 60 to 1000 times per second. The rest is a margin
+/// for machines that handle the interrupt late.
 pub(crate) const BEHIND: u64 = 100_000_000;
 
-/// An instant in nanoseconds. What lies beyond its range, more than four centuries ahead, is never.
+/// An instant in nanoseconds. Instants more than four centuries ahead saturate to never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tick(u64);
 
 impl Tick {
     pub(crate) const NEVER: Self = Self(u64::MAX);
-    /// Before every reading of any clock.
+    /// Earlier than any clock reading.
     pub(crate) const PAST: Self = Self(0);
 
-    /// Now, by the system's monotonic clock.
+    /// Reads the system's monotonic clock.
     pub(crate) fn now() -> Self {
         Self::read(Self::of(sync::now()))
     }
 
-    /// A reading as it is, or by a clock that tests have stepped.
+    /// Returns the reading, shifted by the steps that tests apply to the clock.
     fn read(tick: Self) -> Self {
         #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
         let tick = steps::shift(tick);
@@ -56,7 +61,7 @@ impl Tick {
         }
     }
 
-    /// About now, for a fraction of the cost: what the timer interrupt has left in memory.
+    /// Reads the coarse clock, at a fraction of the cost of [`now`](Self::now).
     pub(crate) fn now_coarse() -> Self {
         let (_, anchor) = *ANCHOR;
         match anchor.elapsed_nanos() {
@@ -65,13 +70,13 @@ impl Tick {
         }
     }
 
-    /// Whether it is so far ahead of the system's clock that a glance tells. `false` says nothing: read the clock.
+    /// Whether a coarse clock reading shows that the tick is in the future. `false` can be wrong.
     #[inline]
     pub(crate) fn is_clearly_ahead(self) -> bool {
         self.0.saturating_sub(BEHIND) > Self::now_coarse().0
     }
 
-    /// For an atomic place.
+    /// Converts to a number, for storage in an atomic.
     pub(crate) const fn nanos(self) -> u64 {
         self.0
     }
@@ -92,13 +97,13 @@ impl Tick {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// How long after `earlier`; zero if before it.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// Saturates at 584 years.
+/// Converts to nanoseconds, saturating at 584 years.
 #[inline]
 pub(crate) fn nanos(duration: Duration) -> u64 {
     duration
@@ -115,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_and_distance_are_those_of_instants() {
+    fn ticks_have_the_order_and_distance_of_instants() {
         let now = Instant::now();
         for away in [Duration::from_nanos(1), Duration::from_secs(3600)] {
             let later = now + away;
@@ -128,9 +133,9 @@ mod tests {
         }
     }
 
-    /// Guards against a glance that takes for far what has come.
+    /// Guards against a coarse clock reading that shows a past tick as ahead.
     #[test]
-    fn what_has_come_is_not_far() {
+    fn a_past_tick_is_not_clearly_ahead() {
         let now = Tick::now();
         assert!(!now.is_clearly_ahead() && !Tick::PAST.is_clearly_ahead());
         assert!(Tick::NEVER.is_clearly_ahead());
@@ -138,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_never() {
+    fn ticks_out_of_range_are_never() {
         let now = Tick::now();
         assert!(now.plus(Duration::MAX).is_never());
         assert!(now.plus(Duration::from_secs(600 * 365 * 86_400)).is_never());

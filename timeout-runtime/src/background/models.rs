@@ -1,4 +1,4 @@
-//! What races among background threads, in every order with a few preemptions, and in random orders.
+//! Models of races between background threads: all orders with a few preemptions, or random orders.
 
 use super::*;
 use crate::sync::model_env;
@@ -12,22 +12,22 @@ use shuttle::thread::spawn;
 
 const PREEMPTIONS: usize = 2;
 
-/// How many tasks have run, and the thread that waits for them.
+/// Counts the tasks that have run, and wakes the thread that waits for them.
 struct Tally {
     runs: AtomicUsize,
-    waits: Thread,
-    /// While this is set, tasks that block do not end.
-    holds: AtomicBool,
-    held: Mutex<Vec<Thread>>,
+    waiter: Thread,
+    /// Blocking tasks run until this is cleared.
+    blocks: AtomicBool,
+    blocked: Mutex<Vec<Thread>>,
 }
 
 impl Tally {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             runs: AtomicUsize::new(0),
-            waits: thread::current(),
-            holds: AtomicBool::new(true),
-            held: Mutex::new(Vec::new()),
+            waiter: thread::current(),
+            blocks: AtomicBool::new(true),
+            blocked: Mutex::new(Vec::new()),
         })
     }
 
@@ -36,12 +36,12 @@ impl Tally {
         BACKGROUND.submit(Box::new(move || tally.count()), most);
     }
 
-    /// Submits a task that ends when `let_go` is called.
+    /// Submits a task that blocks until `release` is called.
     fn submit_blocking(self: &Arc<Self>, most: usize) {
         let tally = Arc::clone(self);
         let task = move || {
-            lock(&tally.held).push(thread::current());
-            while tally.holds.load(SeqCst) {
+            lock(&tally.blocked).push(thread::current());
+            while tally.blocks.load(SeqCst) {
                 thread::park();
             }
             tally.count();
@@ -51,15 +51,15 @@ impl Tally {
 
     fn count(&self) {
         self.runs.fetch_add(1, SeqCst);
-        self.waits.unpark();
+        self.waiter.unpark();
     }
 
-    fn let_go(&self) {
-        self.holds.store(false, SeqCst);
-        lock(&self.held).iter().for_each(Thread::unpark);
+    fn release(&self) {
+        self.blocks.store(false, SeqCst);
+        lock(&self.blocked).iter().for_each(Thread::unpark);
     }
 
-    /// Waits for so many runs. If they do not come, all threads are blocked.
+    /// Waits until `runs` tasks have run. If a task is lost, the model reports a deadlock.
     fn wait_for(&self, runs: usize) {
         while self.runs.load(SeqCst) < runs {
             thread::park();
@@ -68,7 +68,7 @@ impl Tally {
 }
 
 #[test]
-fn every_task_runs_beside_a_thread_that_becomes_idle() {
+fn a_task_submitted_while_a_thread_becomes_idle_runs() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit(2);
@@ -80,19 +80,19 @@ fn every_task_runs_beside_a_thread_that_becomes_idle() {
 }
 
 #[test]
-fn a_task_that_blocks_holds_up_no_other() {
+fn a_blocking_task_delays_no_other_task() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit_blocking(2);
         tally.submit(2);
         tally.wait_for(1);
-        tally.let_go();
+        tally.release();
         tally.wait_for(2);
     });
 }
 
 #[test]
-fn tasks_past_the_most_threads_wait_and_run() {
+fn tasks_beyond_the_maximum_number_of_threads_wait_and_run() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit_blocking(1);
@@ -100,14 +100,14 @@ fn tasks_past_the_most_threads_wait_and_run() {
             let tally = Arc::clone(&tally);
             move || tally.submit(1)
         });
-        tally.let_go();
+        tally.release();
         other.join().unwrap();
         tally.wait_for(2);
     });
 }
 
 #[test]
-fn a_task_runs_beside_a_thread_that_leaves() {
+fn a_task_submitted_while_a_thread_exits_runs() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
         tally.submit(2);
@@ -120,7 +120,7 @@ fn a_task_runs_beside_a_thread_that_leaves() {
 }
 
 #[test]
-fn a_refused_thread_leaves_no_task_behind() {
+fn a_refused_thread_loses_no_task() {
     model_env::check(PREEMPTIONS, || {
         model_env::refuse_threads(1);
         let tally = Tally::new();

@@ -1,7 +1,8 @@
-//! Deadlines in environment variables, for child processes.
+//! Passes deadlines to child processes in environment variables.
 //!
-//! What travels is how long is left, and when that ends by the wall clock; the lesser of the two holds. The first alone would start anew at
-//! each reading, and be late by what lies between; the second alone would be at the mercy of a clock that is set back.
+//! The text holds the remaining time and the end on the wall clock. The reader uses the one that
+//! gives less time. The remaining time alone would start anew at each reading. The end alone would
+//! give more time after the wall clock is set back.
 
 use std::env::{self, VarError};
 use std::error::Error;
@@ -14,24 +15,24 @@ use crate::one_line::OneLine;
 
 const NEVER: &str = "never";
 
-/// In nanoseconds, which are enough for more than five centuries.
+/// Nanoseconds, saturating after more than five centuries.
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Since 1970.
+/// Time since the Unix epoch.
 fn wall() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
 }
 
-/// The text of what is left at `wall`.
+/// Formats a remaining time, measured at wall-clock time `wall`.
 fn write(left: Duration, wall: Duration) -> String {
     format!("{}ns@{}", nanos(left), nanos(wall.saturating_add(left)))
 }
 
-/// What is left at `wall`; `None` where `text` is none that `write` has made.
+/// Returns the remaining time at `wall`, or `None` if `text` is not in the format of `write`.
 fn read(text: &str, wall: Duration) -> Option<Duration> {
     let (left, end) = text.split_once("ns@")?;
     let whole = |digits: &str| {
@@ -43,7 +44,9 @@ fn read(text: &str, wall: Duration) -> Option<Duration> {
 }
 
 impl Deadline {
-    /// What carries it to a child process, in an environment variable of any name; the child reads that with [`from_env`](Self::from_env).
+    /// Returns the deadline as text for an environment variable of a child process.
+    ///
+    /// The variable can have any name. The child reads it with [`from_env`](Self::from_env).
     ///
     /// ```
     /// use std::process::Command;
@@ -56,21 +59,25 @@ impl Deadline {
     /// ```
     #[must_use]
     pub fn to_env(&self) -> String {
-        // In this order: what passes between the two makes the second later, and then the first holds.
+        // Reads the remaining time first. A delay between the two readings makes the end later, and
+        // then the remaining time applies.
         match self.remaining() {
             None => NEVER.to_owned(),
             Some(left) => write(left, wall()),
         }
     }
 
-    /// The deadline in the environment variable `name`, as written by [`to_env`](Self::to_env); `None` if there is no such variable.
+    /// Reads the deadline from the environment variable `name`, as written by
+    /// [`to_env`](Self::to_env). Returns `None` if the variable is not set.
     ///
-    /// It is never later than it was for the sender by more than the time from his [`to_env`](Self::to_env) to this, and only where the wall clock was set back in between; it comes no
-    /// later if it is read again, or is passed on by a process that does not know of it. If the wall clock was set forward, it comes earlier.
+    /// If the wall clock was set back after [`to_env`](Self::to_env), the deadline is later than
+    /// the sender's, by at most the time between `to_env` and this call. If the wall clock was set
+    /// forward, it is earlier. Reading the variable again does not extend the deadline, nor does a
+    /// process in between that passes the variable on unchanged.
     ///
     /// # Errors
     ///
-    /// If the variable holds anything else.
+    /// Returns [`InvalidDeadline`] if the variable holds any other text.
     ///
     /// ```
     /// use timeout_runtime::{Deadline, InvalidDeadline};
@@ -101,12 +108,12 @@ impl Deadline {
         if text == NEVER {
             return Some(Self::never());
         }
-        // No number means that there is no limit.
+        // Only the word means never: a number beyond the clock's range is an error.
         Some(Self::after(read(text, wall())?)).filter(|deadline| *deadline != Self::never())
     }
 }
 
-/// An environment variable that holds no deadline.
+/// The error for an environment variable that does not hold a deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidDeadline {
     variable: String,
@@ -114,13 +121,13 @@ pub struct InvalidDeadline {
 }
 
 impl InvalidDeadline {
-    /// The name of the variable.
+    /// Returns the name of the variable.
     #[must_use]
     pub fn variable(&self) -> &str {
         &self.variable
     }
 
-    /// What it holds.
+    /// Returns the text that the variable holds.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value
@@ -133,7 +140,7 @@ impl fmt::Display for InvalidDeadline {
         let variable = OneLine(variable);
         write!(
             f,
-            "the variable `{variable}` holds no deadline, but {value:?}"
+            "the variable `{variable}` does not hold a deadline: {value:?}"
         )
     }
 }
@@ -148,7 +155,7 @@ mod tests {
     const LEFT: Duration = Duration::from_millis(250);
 
     #[test]
-    fn what_is_left_travels_to_the_nanosecond() {
+    fn the_remaining_time_is_exact_to_the_nanosecond() {
         let text = write(LEFT, SENT);
         assert_eq!(text, "250000000ns@1700000000373456789");
         assert_eq!(read(&text, SENT), Some(LEFT));
@@ -157,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_passed_meanwhile_is_taken_off_however_often_it_is_read() {
+    fn each_reading_subtracts_the_time_since_sending() {
         let text = write(LEFT, SENT);
         for passed in [1, 100, 249] {
             let passed = Duration::from_millis(passed);
@@ -170,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_is_set_back_gives_no_more_than_was_left() {
+    fn setting_the_wall_clock_back_gives_no_extra_time() {
         let text = write(LEFT, SENT);
         let year = Duration::from_secs(31_536_000);
         assert_eq!(read(&text, SENT.saturating_sub(year)), Some(LEFT));
@@ -178,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_deadline_is_that_deadline() {
+    fn a_deadline_survives_writing_and_reading() {
         assert_eq!(Deadline::never().to_env(), "never");
         assert_eq!(Deadline::of_text("never"), Some(Deadline::never()));
         let sent = Deadline::after(Duration::from_secs(3600));
-        let read = Deadline::of_text(&sent.to_env()).expect("it is one");
+        let read = Deadline::of_text(&sent.to_env()).expect("the text is valid");
         assert!(read != Deadline::never() && read.remaining() > Some(Duration::from_secs(3000)));
         let past = Deadline::of_text(&Deadline::after(Duration::ZERO).to_env());
         assert!(past.is_some_and(|past| past.has_passed()));
@@ -191,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_deadline_is_not_taken_for_one() {
+    fn any_other_text_is_rejected() {
         for text in [
             "",
             " ",

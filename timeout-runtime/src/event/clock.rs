@@ -1,4 +1,4 @@
-//! [`TimestampClock`]: where the timestamps of events come from.
+//! [`TimestampClock`]: the source of the timestamps of events.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,12 +6,17 @@ use std::time::SystemTime;
 use crate::frame;
 use crate::registry::Entry;
 
-/// A source of timestamps for events. It has no say in any deadline, those are kept by the monotonic clock.
+/// A source of timestamps for events. It does not affect deadlines, which use the monotonic clock.
 ///
-/// Implemented for closures, [`SystemTime::now`] among them.
+/// Implemented for closures and functions that return a [`SystemTime`], such as
+/// [`SystemTime::now`].
 pub trait TimestampClock: Send + Sync {
-    /// The time to be stamped on an event. A panic in here stays in here. The system's time is then taken, and so it is for the events of
-    /// calls that are made in here.
+    /// Returns the timestamp of an event.
+    ///
+    /// # Panics
+    ///
+    /// A panic in this method is caught, and the event gets the system time. Events of calls that
+    /// this method makes itself also get the system time.
     fn now(&self) -> SystemTime;
 }
 
@@ -30,7 +35,7 @@ impl OwnClock {
         Self(Entry::new(clock))
     }
 
-    /// What it says, outside any call; `None` if it panics, or is asked on behalf of itself.
+    /// Reads the clock outside any call. Returns `None` if it panics or is called recursively.
     pub(crate) fn read(&self) -> Option<SystemTime> {
         let mut now = None;
         frame::outside(|| self.0.call(|clock| now = Some(clock.now())));

@@ -1,4 +1,4 @@
-//! Listeners: who hears of events, and the one way in which they are told.
+//! Registers listeners and delivers events to them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::sync::{AtomicUsize, Mutex, one_per_process};
 
 use super::Event;
 
-/// Who listens.
+/// The function of a listener.
 pub(crate) type Listen = dyn Fn(&Event<'_>) + Send + Sync;
 
 one_per_process! {
@@ -19,10 +19,12 @@ one_per_process! {
     };
 }
 
-/// Has `listen` called for each event of this process, on the thread that ends the call.
+/// Registers a listener, which receives each event of this process.
 ///
-/// A listener runs outside any call. It may block, which holds up only the call it is told of, register and remove listeners, and
-/// make calls of its own; it is skipped for the events that it causes itself. A panic ends in the listener.
+/// A listener runs on the thread that ends the call, outside any call. It may register and remove
+/// listeners, and make calls itself; it does not receive the events of those calls. A listener
+/// that blocks delays only the call of its event. A panic in a listener is caught and has no
+/// effect.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -49,15 +51,17 @@ pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> List
     }
 }
 
-/// A listener in place; made by [`add_listener`]. Dropping it removes the listener; one that is being called finishes, and is then
-/// dropped by the thread that called it.
+/// The handle of a registered listener; returned by [`add_listener`].
+///
+/// Dropping the handle removes the listener. A call of the listener that is already running
+/// finishes, and its thread then drops the listener.
 #[must_use = "dropping the handle removes the listener; bind it, as in `let _listener = ..`, or call `forget()`"]
 pub struct ListenerHandle {
     id: Option<u64>,
 }
 
 impl ListenerHandle {
-    /// Keeps the listener for as long as the process runs.
+    /// Keeps the listener registered until the process ends.
     pub fn forget(mut self) {
         self.id = None;
     }
@@ -87,13 +91,13 @@ impl Own {
     }
 }
 
-/// Whether anybody would hear of an event. One relaxed load where nobody listens.
+/// Whether an event would reach a listener. Costs one relaxed load if there are none.
 #[inline]
 pub(crate) fn has_listeners(own: Option<&Own>) -> bool {
     own.is_some() || !LISTENERS.is_empty()
 }
 
-/// Tells `event` to the policy's own listener and to all registered ones.
+/// Delivers `event` to the policy's own listener, then to all registered listeners.
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
     let registered = LISTENERS.now();
     let registered = registered.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! [`Event`]: what is told about a call's ending, and to whom.
+//! [`Event`]: reports the outcome of a call, or the late end of an abandoned operation.
 
 pub(crate) mod clock;
 pub(crate) mod listener;
@@ -14,7 +14,7 @@ use crate::one_line::OneLine;
 use crate::policy::Policy;
 use crate::sync::AtomicU64;
 
-/// Tells one call from every other of this process.
+/// The id of a call, unique within the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(NonZeroU64);
 
@@ -26,13 +26,15 @@ impl CallId {
         Self(NonZeroU64::MIN.saturating_add(last))
     }
 
-    /// For a call that begins now, if anybody is to hear of it. Others get a number when they are told or abandoned.
+    /// Returns an id for a call that starts now, if a listener would receive its events.
+    ///
+    /// Other calls get an id when their first event is emitted or when they are abandoned.
     #[inline]
     pub(crate) fn if_listened_to(policy: &Policy) -> Option<Self> {
         policy.has_listeners().then(Self::fresh)
     }
 
-    /// The number, unique within the process.
+    /// Returns the id as a number.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0.get()
@@ -45,7 +47,7 @@ impl fmt::Display for CallId {
     }
 }
 
-/// The name of a worker thread: `timeout-7`.
+/// The name of a worker thread, such as `timeout-7`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerName(pub(crate) u32);
 
@@ -59,16 +61,16 @@ impl fmt::Display for WorkerName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure<'a> {
-    /// It returned an error, as its `Debug` prints it.
+    /// The operation returned an error. Holds its `Debug` text.
     Error(Cow<'a, str>),
-    /// It panicked, with this message.
+    /// The operation panicked. Holds the panic message.
     Panic(Cow<'a, str>),
-    /// It was destroyed unfinished, as a runtime's shutdown does.
+    /// The operation was dropped before it finished, for example by a runtime's shutdown.
     Unfinished,
 }
 
 impl Failure<'_> {
-    /// The same with a text of its own.
+    /// Converts to a failure that owns its text.
     #[must_use]
     pub fn into_owned(self) -> Failure<'static> {
         match self {
@@ -89,13 +91,13 @@ impl fmt::Display for Failure<'_> {
     }
 }
 
-/// What has happened.
+/// The kind of an event: an outcome, or the late end of an abandoned operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind<'a> {
-    /// An answer in time.
+    /// The operation returned a value in time.
     Succeeded,
-    /// An error or a panic in time.
+    /// The operation returned an error or panicked in time.
     Failed(Failure<'a>),
     /// The call's own limit passed first.
     TimedOut,
@@ -105,16 +107,19 @@ pub enum EventKind<'a> {
     Cancelled,
     /// The operation never ran.
     NotStarted(Cause),
-    /// The call's future was dropped before it had ended.
+    /// The call's future was dropped before the call ended.
     Dropped,
-    /// An operation answered after its call had ended; the answer was dropped, or went to `on_late`.
+    /// An operation returned a value after its call had ended. The late result was dropped, or
+    /// passed to `on_late`.
     AbandonedWorkerSucceeded,
     /// An operation failed after its call had ended.
     AbandonedWorkerFailed(Failure<'a>),
 }
 
 impl EventKind<'_> {
-    /// Whether this event is a call's one ending. `false` for the late report of an abandoned operation.
+    /// Returns whether the event reports the outcome of a call.
+    ///
+    /// Returns `false` for the late event of an abandoned operation.
     #[must_use]
     pub fn is_verdict(&self) -> bool {
         !matches!(
@@ -123,7 +128,7 @@ impl EventKind<'_> {
         )
     }
 
-    /// The kind in one word, for machines: the one that the features `metrics` and `tracing` write.
+    /// Returns the kind as a fixed identifier, as written by the features `metrics` and `tracing`.
     ///
     /// ```
     /// use timeout_runtime::EventKind;
@@ -163,30 +168,32 @@ impl EventKind<'_> {
     }
 }
 
-/// One thing that happened to one call. `Display` prints it on one line.
+/// The report of an outcome or of a late end. `Display` prints it on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'a> {
-    /// When, by the policy's [`TimestampClock`](crate::TimestampClock).
+    /// The time of the event, on the policy's [`TimestampClock`](crate::TimestampClock).
     pub timestamp: SystemTime,
-    /// To which call.
+    /// The id of the call.
     pub call: CallId,
-    /// The call's name.
+    /// The name of the call.
     pub name: &'static str,
-    /// The worker thread that its operation ran on, if it did.
+    /// The worker thread that the operation ran on, if it ran on one.
     pub worker: Option<WorkerName>,
-    /// How long after the call's start, by the monotonic clock that its limit is kept by: of an answer, and of a late one, when the
-    /// operation had ended; of every other ending, when the caller went. Off by some milliseconds if nobody listened when the operation
-    /// ended, and somebody did when it was told.
+    /// The time since the call's start, on the monotonic clock of its deadline.
+    ///
+    /// For a result, also a late one, it is the time at which the operation ended. For every other
+    /// outcome, it is the time at which the caller stopped waiting. It can be off by some
+    /// milliseconds if a listener is added between the end of the operation and the event.
     pub elapsed: Duration,
     /// The call's own limit.
     pub limit: Option<Duration>,
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind<'a>,
 }
 
 impl Event<'_> {
-    /// The same event, to be kept.
+    /// Converts to an event that borrows nothing.
     #[must_use]
     pub fn into_owned(self) -> Event<'static> {
         Event {

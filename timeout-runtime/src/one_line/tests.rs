@@ -1,4 +1,4 @@
-//! Each text that this crate prints, with a name or a message that tries to break out of it.
+//! Checks that no name or message of a user breaks out of the lines that this crate prints.
 
 use std::error::Error;
 use std::fmt::{self, Debug, Display};
@@ -72,9 +72,9 @@ fn event(kind: EventKind<'static>) -> Event<'static> {
     }
 }
 
-/// Bidirectional controls of names and messages reached the line as they were.
+/// Bidirectional controls in names and messages were printed without an escape.
 #[test]
-fn every_text_is_one_line_whatever_users_call_things() {
+fn every_display_text_is_one_line() {
     let mut texts = vec![InvalidLimit { name: NASTY }.to_string()];
     for cause in CAUSES {
         for started in [true, false] {
@@ -105,9 +105,9 @@ fn every_text_is_one_line_whatever_users_call_things() {
     }
 }
 
-/// The reason of a cancellation was printed with its own line breaks.
+/// The reason of a cancellation was printed with its line breaks.
 #[test]
-fn every_debug_text_is_one_line_too() {
+fn every_debug_text_is_one_line() {
     for text in [
         format!("{:?}", error(true, Cause::Cancelled)),
         format!("{:?}", Ending::Error(&Nasty)),
@@ -123,40 +123,40 @@ fn every_debug_text_is_one_line_too() {
 #[test]
 fn panic_on_timeout_panics_with_one_line() {
     let panic = catch_unwind(|| panic_on_timeout::<()>(error(true, Cause::TimedOut)));
-    let payload = panic.expect_err("it panics");
-    let text: &String = payload.downcast_ref().expect("a text");
+    let payload = panic.expect_err("`panic_on_timeout` panics");
+    let text: &String = payload.downcast_ref().expect("the payload is a string");
     assert_escaped(text);
 }
 
-/// The name of the variable was printed as it is.
+/// The name of the variable was printed without an escape.
 #[test]
 #[cfg(unix)]
-fn an_invalid_deadline_is_told_on_one_line() {
+fn the_error_of_an_invalid_deadline_is_one_line() {
     use std::process::Command;
 
-    // No variable holds a NUL.
+    // Environment variables cannot contain NUL.
     let nasty = NASTY.replace('\0', "");
     let escaped = ESCAPED.replace("\\0", "");
     let find = |name: &str| Deadline::from_env(name).map_err(|error| error.to_string());
     if let Ok(text) = std::env::var("ONE_LINE_TEXT") {
-        let error = find(&text).expect_err("it holds no deadline");
+        let error = find(&text).expect_err("the variable does not hold a deadline");
         assert_eq!(error.matches(&escaped).count(), 2, "{error:?}");
         assert!(error.chars().all(|c| matches!(c, ' '..='~')), "{error:?}");
         return;
     }
-    // Variables of this process are shared with other tests.
-    let test = "one_line::tests::an_invalid_deadline_is_told_on_one_line";
-    let child = Command::new(std::env::current_exe().expect("it has a path"))
+    // A child process, because the variables of this process are shared with other tests.
+    let test = "one_line::tests::the_error_of_an_invalid_deadline_is_one_line";
+    let child = Command::new(std::env::current_exe().expect("the test has a path"))
         .args(["--exact", test])
         .env("ONE_LINE_TEXT", &nasty)
         .env(&nasty, &nasty)
         .output()
-        .expect("it runs");
-    let told = String::from_utf8_lossy(&child.stdout);
-    assert!(told.contains("1 passed"), "{child:?}");
+        .expect("the test program starts");
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(output.contains("1 passed"), "{child:?}");
 }
 
-/// The name was printed as it is.
+/// The name was printed without an escape.
 #[test]
 #[cfg(feature = "latency")]
 fn advice_on_a_limit_is_one_line() {
@@ -171,7 +171,7 @@ fn advice_on_a_limit_is_one_line() {
 }
 
 #[test]
-fn text_that_cannot_mislead_stays_as_it_is() {
+fn harmless_text_is_unchanged() {
     for text in [
         "",
         "заказ-№1",
@@ -185,7 +185,7 @@ fn text_that_cannot_mislead_stays_as_it_is() {
 
 #[test]
 #[cfg(any(feature = "metrics", feature = "tracing"))]
-fn a_name_as_a_value_is_the_same_text() {
+fn into_text_returns_the_display_text() {
     for text in ["", "inventory", NASTY, "заказ-№1"] {
         assert_eq!(OneLine(text).into_text(), OneLine(text).to_string());
     }

@@ -1,4 +1,4 @@
-//! What races on a parker, in every order.
+//! Models of races on a parker.
 
 use super::*;
 use crate::sync::model_env;
@@ -12,7 +12,7 @@ use shuttle::thread::{JoinHandle, spawn};
 const PREEMPTIONS: usize = 3;
 
 #[test]
-fn a_wake_up_beside_a_park_is_not_lost() {
+fn a_concurrent_wake_up_is_not_lost() {
     model_env::check(PREEMPTIONS, || {
         let parker = Arc::new(Parker::new());
         let other = spawn({
@@ -25,7 +25,7 @@ fn a_wake_up_beside_a_park_is_not_lost() {
 }
 
 #[test]
-fn a_park_ends_when_its_time_has_come() {
+fn a_park_ends_at_its_time() {
     model_env::check(PREEMPTIONS, || {
         let until = Tick::now().plus(Duration::from_millis(5));
         let other = spawn(|| model_env::advance(Duration::from_millis(5)));
@@ -54,9 +54,9 @@ fn woken_once(inside: impl Fn()) -> impl Future<Output = ()> {
 }
 
 #[test]
-fn a_wait_inside_a_poll_leaves_the_outer_wake_up_in_place() {
+fn a_wait_inside_a_poll_does_not_consume_the_outer_wake_up() {
     model_env::check(PREEMPTIONS, || {
-        // From here on the thread has a parker to lend.
+        // Creates the parker of the thread.
         block_on(async {});
         block_on(woken_once(|| block_on(woken_once(|| ()))));
     });

@@ -16,7 +16,7 @@ mod locked {
 
     use crate::sync::lock;
 
-    /// A number behind a lock, which orders more than any `Ordering`.
+    /// A number behind a lock, which orders at least as strongly as any `Ordering`.
     #[derive(Debug)]
     pub(crate) struct AtomicU64(Mutex<u64>);
 
@@ -51,7 +51,7 @@ mod tests {
 
     /// Targets without 64-bit atomics did not build.
     #[test]
-    fn a_locked_number_counts_like_an_atomic_one() {
+    fn a_locked_number_behaves_like_an_atomic_number() {
         let number = AtomicU64::new(u64::MAX);
         assert_eq!(number.fetch_add(1, Ordering::Relaxed), u64::MAX);
         assert_eq!(number.load(Ordering::Relaxed), 0);

@@ -1,9 +1,10 @@
-//! What surrounds a model: its threads, a clock that goes on when the model says so, and an end.
+//! The environment of a model: its threads, a virtual clock, and the end of the scenario.
 //!
-//! 1. Time stands still but for [`advance`], which wakes those whose time has come, and nobody else.
-//! 2. A thread that the code under test has started, and that nobody would ever wake again, ends where it is parked once the model's
-//!    scenario is over. One that is waited for before is found out: loom and shuttle say that all threads are blocked.
-//! 3. A wake-up is never lost and may come too early, as with `std`.
+//! 1. Only [`advance`] moves the clock. It wakes exactly the threads whose park time has passed.
+//! 2. After the scenario, threads that the code under test started end where they are parked. If
+//!    the scenario itself waits for a thread that is never woken, loom or shuttle reports a
+//!    deadlock.
+//! 3. As in `std`, a wake-up is never lost and can be spurious.
 
 use std::sync::atomic::{AtomicBool as Flag, AtomicUsize, Ordering::SeqCst};
 use std::sync::{LazyLock, Mutex as StdMutex};
@@ -23,7 +24,7 @@ pub(crate) mod thread;
 pub(crate) struct Condvar(StdMutex<Option<thread::Thread>>);
 
 impl Condvar {
-    /// Waits until notified, for `longest` at most. It may return early.
+    /// Waits until notified, for at most `longest`. May return early.
     pub(crate) fn wait<'a, L: Lock>(
         &self,
         mutex: &'a L,
@@ -32,7 +33,7 @@ impl Condvar {
     ) -> L::Guard<'a> {
         *self.0.lock().unwrap() = Some(thread::current());
         drop(guard);
-        // A notification from here on is kept by the thread until it parks.
+        // The thread keeps a notification from here on until it parks.
         match longest {
             None => thread::park(),
             Some(longest) => thread::park_timeout(longest),
@@ -52,9 +53,9 @@ struct ModelEnv {
     /// In nanoseconds from `START`.
     now: AtomicU64,
     threads: Mutex<Vec<thread::Thread>>,
-    /// Those that the code under test has started.
+    /// The threads that the code under test has started.
     started: StdMutex<Vec<native::JoinHandle<()>>>,
-    /// How many starts of threads are still to fail.
+    /// The number of thread starts that are still to fail.
     refusals: AtomicUsize,
     is_over: Flag,
 }
@@ -77,7 +78,7 @@ pub(crate) fn now() -> Instant {
     *START + Duration::from_nanos(now)
 }
 
-/// Time goes on.
+/// Advances the clock, and wakes the threads whose park time has passed.
 pub(crate) fn advance(by: Duration) {
     let by = nanos(by);
     let now = ENV.now.fetch_add(by, SeqCst) + by;
@@ -89,7 +90,7 @@ pub(crate) fn advance(by: Duration) {
     }
 }
 
-/// No thread can be started, so many times.
+/// Makes the next `times` thread starts fail.
 pub(crate) fn refuse_threads(times: usize) {
     ENV.refusals.store(times, SeqCst);
 }
@@ -98,7 +99,9 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap()
 }
 
-/// Runs `scenario` in every order, with so many preemptions at the most: threads are switched besides wherever one has to wait.
+/// Runs `scenario` in all orders with at most `preemptions` preemptions.
+///
+/// A switch at a blocking operation does not count as a preemption.
 #[cfg(timeout_loom)]
 pub(crate) fn check(preemptions: usize, scenario: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
@@ -109,7 +112,8 @@ pub(crate) fn check(preemptions: usize, scenario: impl Fn() + Send + Sync + 'sta
     });
 }
 
-/// Runs `scenario` in so many random orders; in the one that the environment variable `TIMEOUT_SCHEDULE` names, if there is one.
+/// Runs `scenario` in many random orders, or only in the order in `TIMEOUT_SCHEDULE` if that
+/// environment variable is set.
 #[cfg(timeout_shuttle)]
 pub(crate) fn check(_preemptions: usize, scenario: impl Fn() + Send + Sync + 'static) {
     const SCHEDULES: usize = 5_000;

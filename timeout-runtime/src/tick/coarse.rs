@@ -1,8 +1,9 @@
-//! [`Coarse`]: the reading of the clock that the last timer interrupt left in memory.
+//! [`Coarse`]: a cheap clock reading, which the timer interrupt keeps in memory.
 //!
-//! It exists only where the coarse clock and the one behind `std::time::Instant` are one timeline. On
-//! macOS the coarse clock also counts the time asleep, and on Windows the two drift apart. On other
-//! targets the coarse clock can be set back, or does not exist. `Cargo.toml` lists the same targets.
+//! It is used only on targets where the coarse clock and `std::time::Instant` share one timeline.
+//! On macOS the coarse clock also counts the time asleep, and on Windows the two drift apart. On
+//! other targets the coarse clock can be set back, or does not exist. `Cargo.toml` lists the same
+//! targets.
 
 #[cfg(all(
     target_has_atomic = "64",
@@ -26,9 +27,9 @@ mod chosen {
             Self(Instant::now_without_cache_update())
         }
 
-        /// How many nanoseconds ago this was, or `None` if there is no coarse clock.
+        /// Returns the nanoseconds since this reading, or `None` if there is no coarse clock.
         pub(crate) fn elapsed_nanos(self) -> Option<u64> {
-            // A model has one clock.
+            // A model has only the precise clock.
             if sync::IS_MODEL {
                 return None;
             }

@@ -1,6 +1,6 @@
-//! A clock that steps, as monotonic clocks do on bad machines, and what calls make of it.
+//! Tests with a clock that steps back or forward, as monotonic clocks do on faulty machines.
 //!
-//! All threads share the clock, so each test here runs in a process of its own.
+//! All threads share the clock, so each test runs in its own process.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::{parking, timer};
 
 use super::{Tick, nanos};
 
-/// By how much the clock is ahead of the system's, in nanoseconds.
+/// The offset of the test clock from the system clock, in nanoseconds.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
 pub(super) fn shift(tick: Tick) -> Tick {
@@ -33,7 +33,7 @@ fn signed_nanos(by: Duration) -> i64 {
 
 fn forward(by: Duration) {
     AHEAD.fetch_add(signed_nanos(by), Ordering::SeqCst);
-    // As a system does whose clock has jumped: it wakes those whose time has come.
+    // After a jump of the clock, an operating system wakes all threads whose wait is over.
     timer::look_again();
 }
 
@@ -43,7 +43,7 @@ fn back(by: Duration) {
 
 const SECONDS: Duration = Duration::from_secs(5);
 const HOUR: Duration = Duration::from_secs(3600);
-/// Longer than any of this takes, and shorter than the step forward.
+/// Longer than any test takes, and shorter than the step forward.
 const LIMIT: Duration = Duration::from_secs(600);
 
 fn alone(test: &str, run: impl FnOnce()) {
@@ -58,9 +58,9 @@ fn alone(test: &str, run: impl FnOnce()) {
         .env(ALONE, "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success(), "{said}");
-    assert!(said.contains("1 passed"), "{said}");
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success(), "{output}");
+    assert!(output.contains("1 passed"), "{output}");
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,14 +82,14 @@ const EVERY_WAY: &[Way] = &[
     Way::AsyncTask,
 ];
 
-type Answer = Result<u32, TimeoutError>;
-type Told = Arc<Mutex<Vec<(EventKind<'static>, Duration)>>>;
+type OpResult = Result<u32, TimeoutError>;
+type Events = Arc<Mutex<Vec<(EventKind<'static>, Duration)>>>;
 
 impl Way {
     fn run(
         self,
         timeout: &Timeout,
-        op: impl FnOnce(CancelToken) -> Answer + Send + 'static,
+        op: impl FnOnce(CancelToken) -> OpResult + Send + 'static,
     ) -> Outcome<u32, TimeoutError> {
         match self {
             Self::SyncWorker => timeout.outcome(op),
@@ -108,12 +108,13 @@ impl Way {
         }
     }
 
-    /// The events of a success that came after the deadline: it is late, unless a poll in place
-    /// returned it.
+    /// Asserts the outcome of a success after the deadline, and returns its events.
+    ///
+    /// The success is late, unless a poll in place returned it.
     fn check_late(
         self,
         outcome: &Outcome<u32, TimeoutError>,
-        told: &Told,
+        events: &Events,
     ) -> Vec<(EventKind<'static>, Duration)> {
         let (status, expected): (_, &[EventKind<'static>]) = match self {
             Self::AsyncInline => (CallStatus::Ok, &[EventKind::Succeeded]),
@@ -123,42 +124,42 @@ impl Way {
             ),
         };
         assert_eq!(outcome.status(), status, "{self:?}");
-        let told = wait_for(told, expected.len());
-        assert_eq!(kinds(told.clone()), expected, "{self:?}");
-        told
+        let events = wait_for(events, expected.len());
+        assert_eq!(kinds(events.clone()), expected, "{self:?}");
+        events
     }
 }
 
-/// A policy, and what is told of its calls.
-fn told(limit: Duration) -> (Timeout, Told) {
-    let told = Told::default();
-    let sink = Arc::clone(&told);
+/// Returns a policy, and a record of the events of its calls.
+fn recorded(limit: Duration) -> (Timeout, Events) {
+    let events = Events::default();
+    let sink = Arc::clone(&events);
     let timeout = Timeout::new("steps", limit).unwrap();
     let timeout = timeout.with_listener(move |event| {
         let event = event.clone().into_owned();
         sink.lock().unwrap().push((event.kind, event.elapsed));
     });
-    (timeout, told)
+    (timeout, events)
 }
 
-fn wait_for(told: &Told, count: usize) -> Vec<(EventKind<'static>, Duration)> {
+fn wait_for(events: &Events, count: usize) -> Vec<(EventKind<'static>, Duration)> {
     let start = Instant::now();
-    while told.lock().unwrap().len() < count {
-        assert!(start.elapsed() < Duration::from_secs(20), "{told:?}");
+    while events.lock().unwrap().len() < count {
+        assert!(start.elapsed() < Duration::from_secs(20), "{events:?}");
         thread::sleep(Duration::from_millis(1));
     }
-    told.lock().unwrap().clone()
+    events.lock().unwrap().clone()
 }
 
-fn kinds(told: Vec<(EventKind<'static>, Duration)>) -> Vec<EventKind<'static>> {
-    told.into_iter().map(|(kind, _)| kind).collect()
+fn kinds(events: Vec<(EventKind<'static>, Duration)>) -> Vec<EventKind<'static>> {
+    events.into_iter().map(|(kind, _)| kind).collect()
 }
 
 #[test]
-fn a_step_back_gives_no_time_that_wraps() {
-    alone("a_step_back_gives_no_time_that_wraps", || {
+fn a_step_back_does_not_overflow_elapsed_times() {
+    alone("a_step_back_does_not_overflow_elapsed_times", || {
         for &way in EVERY_WAY {
-            let (timeout, told) = told(LIMIT);
+            let (timeout, events) = recorded(LIMIT);
             let outcome = way.run(&timeout, |token| {
                 back(SECONDS);
                 let left = token.deadline().remaining().unwrap();
@@ -170,28 +171,28 @@ fn a_step_back_gives_no_time_that_wraps() {
                 matches!(outcome, Outcome::Success(7)),
                 "{way:?}: {outcome:?}"
             );
-            let told = wait_for(&told, 1);
-            assert_eq!(told, [(EventKind::Succeeded, Duration::ZERO)], "{way:?}");
+            let events = wait_for(&events, 1);
+            assert_eq!(events, [(EventKind::Succeeded, Duration::ZERO)], "{way:?}");
         }
     });
 }
 
 #[test]
-fn a_call_still_ends_when_the_clock_has_come_to_its_deadline_again() {
+fn a_call_ends_when_the_clock_reaches_its_deadline_after_a_step_back() {
     alone(
-        "a_call_still_ends_when_the_clock_has_come_to_its_deadline_again",
+        "a_call_ends_when_the_clock_reaches_its_deadline_after_a_step_back",
         || {
             for &way in EVERY_WAY {
-                let (timeout, told) = told(LIMIT);
+                let (timeout, events) = recorded(LIMIT);
                 let outcome = way.run(&timeout, |token| {
                     back(SECONDS);
                     assert!(!token.is_cancelled());
-                    // Who waits parks by the system's clock: nobody is waited for here.
+                    // A parked thread waits on the system clock, so this test waits for no thread.
                     forward(SECONDS + LIMIT);
                     Ok(7)
                 });
-                let told = way.check_late(&outcome, &told);
-                for (_, elapsed) in told {
+                let events = way.check_late(&outcome, &events);
+                for (_, elapsed) in events {
                     assert!(
                         (LIMIT..LIMIT + HOUR).contains(&elapsed),
                         "{way:?}: {elapsed:?}"
@@ -203,19 +204,19 @@ fn a_call_still_ends_when_the_clock_has_come_to_its_deadline_again() {
 }
 
 #[test]
-fn a_jump_over_the_deadline_is_one_timeout() {
-    alone("a_jump_over_the_deadline_is_one_timeout", || {
+fn a_jump_over_the_deadline_causes_one_timeout() {
+    alone("a_jump_over_the_deadline_causes_one_timeout", || {
         for &way in EVERY_WAY {
-            let (timeout, told) = told(LIMIT);
+            let (timeout, events) = recorded(LIMIT);
             let outcome = way.run(&timeout, |token| {
                 forward(HOUR);
                 assert_eq!(token.remaining(), Some(Duration::ZERO));
                 Ok(7)
             });
-            for (_, elapsed) in way.check_late(&outcome, &told) {
+            for (_, elapsed) in way.check_late(&outcome, &events) {
                 assert!(elapsed >= HOUR, "{way:?}: {elapsed:?}");
             }
-            // Calls that start after it have their whole limit.
+            // Calls that start after the jump have their whole limit.
             let next = way.run(&timeout, |token| {
                 assert!(token.remaining() > Some(LIMIT / 2));
                 Ok(7)
@@ -237,16 +238,16 @@ impl Wake for Wakes {
 
 type Call = Pin<Box<dyn Future<Output = Outcome<u32, TimeoutError>>>>;
 
-/// Guards against a storm: alarms that ring again and again once the clock has left them behind.
+/// Guards against alarms that expire again and again after the clock has jumped past them.
 #[test]
-fn a_jump_over_many_deadlines_rings_each_alarm_once() {
+fn a_jump_over_many_deadlines_wakes_each_call_once() {
     const CALLS: usize = 100;
 
-    alone("a_jump_over_many_deadlines_rings_each_alarm_once", || {
-        let (timeout, told) = told(LIMIT);
+    alone("a_jump_over_many_deadlines_wakes_each_call_once", || {
+        let (timeout, events) = recorded(LIMIT);
         let mut calls: Vec<(Call, Arc<Wakes>)> = (0..CALLS)
             .map(|_| {
-                let call: Call = Box::pin(timeout.outcome_async(|_| pending::<Answer>()));
+                let call: Call = Box::pin(timeout.outcome_async(|_| pending::<OpResult>()));
                 (call, Arc::default())
             })
             .collect();
@@ -264,30 +265,30 @@ fn a_jump_over_many_deadlines_rings_each_alarm_once() {
             while wakes.0.load(Ordering::SeqCst) == 0 {
                 assert!(
                     start.elapsed() < Duration::from_secs(20),
-                    "an alarm that never rang"
+                    "the alarm never expired"
                 );
                 thread::yield_now();
             }
             let outcome = parking::block_on(call);
             assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
-            // By its own alarm, and by its token's.
+            // One wake-up by the call's alarm, and one by its token's alarm.
             assert!(wakes.0.load(Ordering::SeqCst) <= 2);
         }
-        let told = kinds(wait_for(&told, CALLS));
-        assert_eq!(told, vec![EventKind::TimedOut; CALLS]);
+        let kinds = kinds(wait_for(&events, CALLS));
+        assert_eq!(kinds, vec![EventKind::TimedOut; CALLS]);
     });
 }
 
 #[test]
-fn of_a_deadline_that_is_an_hour_old_nothing_is_left() {
-    alone("of_a_deadline_that_is_an_hour_old_nothing_is_left", || {
+fn a_deadline_an_hour_ago_has_no_time_remaining() {
+    alone("a_deadline_an_hour_ago_has_no_time_remaining", || {
         for &way in EVERY_WAY {
             let old = Deadline::on(Clock::Real, Tick::now());
             forward(HOUR);
             assert!(old.has_passed());
             assert_eq!(old.remaining(), Some(Duration::ZERO));
             assert!(!format!("{old:?}").is_empty());
-            let (timeout, told) = told(LIMIT);
+            let (timeout, events) = recorded(LIMIT);
             let ran = Arc::new(AtomicBool::new(false));
             let runs = Arc::clone(&ran);
             let context = CallContext::detached().with_deadline(old);
@@ -306,9 +307,9 @@ fn of_a_deadline_that_is_an_hour_old_nothing_is_left() {
                 "{way:?}: {outcome:?}"
             );
             assert!(!ran.load(Ordering::SeqCst), "{way:?}");
-            let told = wait_for(&told, 1);
-            assert!(matches!(told[0].0, EventKind::NotStarted(_)), "{way:?}");
-            assert!(told[0].1 < LIMIT, "{way:?}: {:?}", told[0].1);
+            let events = wait_for(&events, 1);
+            assert!(matches!(events[0].0, EventKind::NotStarted(_)), "{way:?}");
+            assert!(events[0].1 < LIMIT, "{way:?}: {:?}", events[0].1);
         }
     });
 }

@@ -1,4 +1,4 @@
-//! What races among listeners, in every order, and in random ones.
+//! Models of races between listeners and events: all orders, or random orders.
 
 use super::*;
 use crate::event::{CallId, EventKind};
@@ -11,12 +11,12 @@ use loom::thread::spawn;
 #[cfg(timeout_shuttle)]
 use shuttle::thread::spawn;
 
-/// With two threads that is every order.
+/// Enough for all orders of two threads.
 const PREEMPTIONS: usize = 5;
 
 type Count = Arc<std::sync::atomic::AtomicUsize>;
 
-/// Tells an event called `name`, as a call does.
+/// Emits an event called `name`, as a call does.
 fn emit(name: &'static str) {
     if has_listeners(None) {
         tell(
@@ -34,7 +34,7 @@ fn emit(name: &'static str) {
     }
 }
 
-/// Counts the events called `name`.
+/// Registers a listener that counts the events called `name`.
 fn count(name: &'static str) -> (Count, ListenerHandle) {
     let count = Count::default();
     let handle = add_listener({
@@ -48,7 +48,7 @@ fn count(name: &'static str) -> (Count, ListenerHandle) {
     (count, handle)
 }
 
-/// Comes and goes, as a listener may have others do.
+/// Registers and removes a listener, as code inside a listener may do.
 fn reenter() {
     drop(add_listener(|_| {}));
 }
@@ -63,22 +63,22 @@ impl Drop for Reenters {
 }
 
 #[test]
-fn one_that_was_there_before_an_event_hears_it_once_whoever_comes_and_goes() {
+fn a_listener_receives_an_event_once_while_others_are_added_and_removed() {
     model_env::check(PREEMPTIONS, || {
-        let (heard, _handle) = count("event");
+        let (received, _handle) = count("event");
         let others = spawn(|| {
-            let (heard, handle) = count("event");
+            let (received, handle) = count("event");
             drop(handle);
-            assert!(heard.load(SeqCst) <= 1);
+            assert!(received.load(SeqCst) <= 1);
         });
         emit("event");
-        assert_eq!(heard.load(SeqCst), 1);
+        assert_eq!(received.load(SeqCst), 1);
         others.join().unwrap();
     });
 }
 
 #[test]
-fn two_that_come_at_once_both_hear_what_follows() {
+fn two_listeners_added_concurrently_both_receive_the_next_event() {
     model_env::check(PREEMPTIONS, || {
         let other = spawn(|| count("event"));
         let (one, _handle) = count("event");
@@ -92,7 +92,7 @@ fn two_that_come_at_once_both_hear_what_follows() {
 }
 
 #[test]
-fn two_that_go_at_once_leave_nobody_who_would_hear() {
+fn two_listeners_removed_concurrently_leave_no_listener() {
     model_env::check(PREEMPTIONS, || {
         let ((_, one), (_, two)) = (count("event"), count("event"));
         let other = spawn(|| drop(one));
@@ -103,19 +103,19 @@ fn two_that_go_at_once_leave_nobody_who_would_hear() {
 }
 
 #[test]
-fn after_its_removal_a_listener_hears_no_new_event() {
+fn a_removed_listener_receives_no_new_event() {
     model_env::check(PREEMPTIONS, || {
-        let (heard, handle) = count("new");
+        let (received, handle) = count("new");
         let other = spawn(|| emit("old"));
         drop(handle);
         emit("new");
         other.join().unwrap();
-        assert_eq!(heard.load(SeqCst), 0);
+        assert_eq!(received.load(SeqCst), 0);
     });
 }
 
 #[test]
-fn a_listener_is_called_and_dropped_under_no_lock_and_dropped_once() {
+fn a_listener_is_called_and_dropped_outside_all_locks_and_dropped_once() {
     model_env::check(PREEMPTIONS, || {
         let dropped = Count::default();
         let handle = {

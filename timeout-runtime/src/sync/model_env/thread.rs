@@ -1,4 +1,4 @@
-//! Threads as those of `std::thread`, which may be refused.
+//! Threads of a model, with the interface of `std::thread`. Starting one can be made to fail.
 
 use std::cell::OnceCell;
 use std::io;
@@ -20,13 +20,13 @@ struct Inner {
     native: OnceLock<native::Thread>,
     is_woken: AtomicBool,
     is_parked: Flag,
-    /// What it has seen on the clock last.
-    looked: AtomicU64,
-    /// When it is to be woken in any case.
+    /// The last clock reading of the thread.
+    last_reading: AtomicU64,
+    /// The clock reading at which `advance` wakes the thread.
     until: AtomicU64,
 }
 
-/// What ends a thread.
+/// The panic payload that ends a parked thread after the scenario.
 struct End;
 
 thread_local! {
@@ -43,7 +43,7 @@ impl Thread {
             native: OnceLock::new(),
             is_woken: AtomicBool::new(false),
             is_parked: Flag::new(false),
-            looked: AtomicU64::new(0),
+            last_reading: AtomicU64::new(0),
             until: AtomicU64::new(u64::MAX),
         }));
         lock(&ENV.threads).push(thread.clone());
@@ -51,7 +51,7 @@ impl Thread {
     }
 
     pub(super) fn has_seen(&self, now: u64) {
-        self.0.looked.store(now, SeqCst);
+        self.0.last_reading.store(now, SeqCst);
     }
 
     pub(super) fn wakes_by(&self, now: u64) -> bool {
@@ -60,7 +60,7 @@ impl Thread {
 
     pub(crate) fn unpark(&self) {
         self.0.is_woken.swap(true, SeqCst);
-        // loom would also wake it from waiting for a lock.
+        // loom's `unpark` would also wake the thread from waiting for a lock.
         if !self.0.is_parked.swap(false, SeqCst) {
             return;
         }
@@ -78,7 +78,7 @@ pub(crate) fn park() {
         ..
     } = &*current().0;
     native.get_or_init(native::current);
-    // Nobody else has a turn between this and the park.
+    // The model does not switch threads between this check and the park.
     if !is_woken.swap(false, SeqCst) && !ENV.is_over.load(SeqCst) {
         is_parked.store(true, SeqCst);
         native::park();
@@ -90,12 +90,16 @@ pub(crate) fn park() {
     }
 }
 
-/// Parks for so long from the thread's last look at the clock.
+/// Parks for at most `longest`, counted from the thread's last clock reading.
 pub(crate) fn park_timeout(longest: Duration) {
-    let Inner { looked, until, .. } = &*current().0;
-    let at = looked.load(SeqCst) + nanos(longest);
+    let Inner {
+        last_reading,
+        until,
+        ..
+    } = &*current().0;
+    let at = last_reading.load(SeqCst) + nanos(longest);
     until.store(at, SeqCst);
-    // loom may show an old time to a plain load.
+    // In loom, a plain load can return an old time.
     if ENV.now.fetch_add(0, SeqCst) < at {
         park();
     }
@@ -117,7 +121,7 @@ impl Builder {
         self
     }
 
-    #[allow(clippy::unused_self)] // As in `std`.
+    #[allow(clippy::unused_self)] // Has the signature of `std`'s `spawn`.
     pub(crate) fn spawn(self, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let refusals = &ENV.refusals;
         let refused = refusals.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
