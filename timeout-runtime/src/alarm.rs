@@ -112,11 +112,11 @@ impl CallerAlarm {
         };
         // An alarm can expire before `until`: it was set on the system clock, and the runtime's
         // clock has been paused since.
-        let rings = is_set || {
+        let is_pending = is_set || {
             *self = Self::Unset;
             until.is_never() || self.arm(clock, until, context)
         };
-        if !rings {
+        if !is_pending {
             // `until` has passed, or no timer is available: poll again after other tasks.
             context.waker().wake_by_ref();
         }
@@ -126,9 +126,9 @@ impl CallerAlarm {
         #[cfg(feature = "tokio")]
         if clock.is_virtual() {
             if let Some(mut sleep) = virtual_sleep(at.since(clock.now())) {
-                let rings = sleep.as_mut().poll(context).is_pending();
+                let is_pending = sleep.as_mut().poll(context).is_pending();
                 *self = Self::Virtual { at, sleep };
-                return rings;
+                return is_pending;
             }
         }
         #[cfg(not(feature = "tokio"))]

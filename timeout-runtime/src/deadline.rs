@@ -108,7 +108,7 @@ mod pause {
         Never
     }
 
-    /// The return type of a `pause` function, which tells whether it is Tokio's.
+    /// The return type of a `pause` function, which shows whether it is Tokio's.
     trait Pause {
         const IS_TOKIOS: bool;
     }
