@@ -53,7 +53,7 @@ impl CallContext {
             None => Self::detached(),
             // The token knows the call's own deadline, and drops it when the call ends in time.
             Some(outer) => Self {
-                deadline: outer.bare,
+                deadline: outer.context_deadline,
                 token: Some(outer.token),
             },
         }

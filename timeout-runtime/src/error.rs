@@ -1,4 +1,4 @@
-//! [`TimeoutError`]: why a call got no answer.
+//! [`TimeoutError`]: why a call has no result.
 
 use std::error::Error;
 use std::fmt;
@@ -9,22 +9,22 @@ use std::time::Duration;
 use crate::one_line::OneLine;
 use crate::outcome::CallStatus;
 
-/// The reason a canceller gave, shared by all who hear of it.
+/// The reason given to `cancel_with`, shared by all errors of that cancellation.
 pub(crate) type Reason = Arc<dyn Error + Send + Sync>;
 
-/// Why a call got no answer.
+/// Why a call has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
     /// The call's own limit passed first.
     TimedOut,
-    /// A deadline that the call did not set passed first: an inherited or a shared one.
+    /// An inherited or shared deadline passed first.
     DeadlineExceeded,
     /// A token was cancelled first, or the caller went away.
     Cancelled,
-    /// There was no worker to run the operation.
+    /// No worker was free to run the operation.
     NoWorker,
-    /// The operation was to run as a task, and there was no Tokio runtime.
+    /// The operation runs as a task, and the call was outside a Tokio runtime.
     NoRuntime,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Cause {
 }
 
 impl Cause {
-    /// The cause as it reads inside another call: what was a limit there is a deadline here.
+    /// The cause in a nested call: the limit of the enclosing call is a deadline there.
     pub(crate) fn entering(self) -> Self {
         match self {
             Self::TimedOut => Self::DeadlineExceeded,
@@ -50,10 +50,10 @@ impl Cause {
     }
 }
 
-/// A call that got no answer: which call, why, and after how long.
+/// The error of a call without a result: its name, the cause and the elapsed time.
 ///
-/// It converts into [`io::Error`], of kind [`TimedOut`](io::ErrorKind::TimedOut) where time ran out and
-/// [`Other`](io::ErrorKind::Other) otherwise.
+/// Converts into [`io::Error`]: of kind [`TimedOut`](io::ErrorKind::TimedOut) if a limit or a
+/// deadline passed, and of kind [`Other`](io::ErrorKind::Other) otherwise.
 ///
 /// ```
 /// use std::time::Duration;
@@ -96,14 +96,14 @@ impl TimeoutError {
         }
     }
 
-    /// The name of the call, as the attribute or [`Timeout::new`](crate::Timeout::new) was given it. A token that belongs to no
-    /// call is named `token`.
+    /// The name of the call, as given to the attribute or to [`Timeout::new`](crate::Timeout::new).
+    /// A token without a call has the name `token`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Why there is no answer.
+    /// Why there is no result.
     #[must_use]
     pub fn cause(&self) -> Cause {
         self.cause
@@ -115,7 +115,8 @@ impl TimeoutError {
         self.limit
     }
 
-    /// How long the call had been under way. Zero for a token that belongs to no call. Saturates at about 584 years.
+    /// The time from the start of the call to its end. Zero for a token without a call. Saturates
+    /// at about 584 years.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.elapsed_nanos)
@@ -158,7 +159,7 @@ impl TimeoutError {
     }
 }
 
-/// A duration for people: three digits of its largest unit are enough.
+/// Prints a duration with about three digits of its largest unit.
 pub(crate) struct Rounded(pub(crate) Duration);
 
 impl fmt::Display for Rounded {
@@ -263,14 +264,14 @@ impl From<TimeoutError> for io::Error {
     }
 }
 
-/// A limit of zero, which no call could keep.
+/// The error of a limit of zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidLimit {
     pub(crate) name: &'static str,
 }
 
 impl InvalidLimit {
-    /// The name of the policy that was to be made.
+    /// The name of the policy with this limit.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -293,7 +294,7 @@ impl Error for InvalidLimit {}
 mod tests {
     use super::*;
 
-    /// As a constant in the library, this assertion broke builds with randomized layouts.
+    /// This assertion was a constant of the library, where it broke builds with randomized layouts.
     #[test]
     fn an_error_fits_in_a_cache_line() {
         assert!(size_of::<TimeoutError>() <= 64);

@@ -1,9 +1,13 @@
-//! What the current call hands to the calls made inside it.
+//! The frame of a thread: the current call, from which nested calls inherit.
 //!
-//! A thread has one frame at a time: that of the call whose operation it runs, or the one outside any call. Whoever runs an
-//! operation, or polls or drops a piece of one, swaps the operation's frame in and, by a guard, out again, also when a panic passes. Of a plain frame a copy is put
-//! in place, and the frame itself does not change meanwhile; a copy that has become a token's takes its place. Only an inline async call pushes its frame, and
-//! pops it when it is dropped itself: what is to happen inside the frame, the drop of the operation, is between two drops.
+//! A thread has one frame at a time: the frame of the call whose operation it runs, or `Outside`.
+//! The code that runs, polls or drops an operation installs the frame of that operation. A guard
+//! restores the frame before it, also during a panic.
+//!
+//! - For a plain frame, a copy is installed and the original stays untouched. If the copy gets a
+//!   token, it replaces the original.
+//! - An inline async call drops its operation inside its frame, where no guard can be held. It
+//!   calls `push` before that drop, and `pop` after it.
 
 use std::cell::RefCell;
 use std::mem::{self, ManuallyDrop};
@@ -17,37 +21,37 @@ use crate::tick::{self, Tick};
 use crate::token::CancelToken;
 use crate::token::node::{NodeRef, Watch};
 
-/// The frame of one call. It is small, since it is put in place at each poll.
+/// The frame of one call. It is small, because it is installed for every poll.
 pub(crate) enum Frame {
     /// Outside any call.
     Outside,
-    /// A call whose token nobody has asked for.
-    Plain(Call),
-    /// A call with its token, or a context; its terms are the token's.
+    /// A call whose token has not been created.
+    Plain(PlainCall),
+    /// A call with its token, or a context. The token has the terms.
     Token(CancelToken),
 }
 
-/// A plain call where its caller is.
-pub(crate) struct Call {
+/// A call that runs in place and that only its limit can end.
+pub(crate) struct PlainCall {
     terms: PlainTerms,
-    /// The start was only glanced at.
-    is_rough: bool,
-    /// The caller has gone: a token that is asked for only now has fired.
-    gone: bool,
+    /// Whether the start is a coarse clock reading.
+    is_start_coarse: bool,
+    /// The caller has left. A token that is created from now on is cancelled.
+    caller_left: bool,
 }
 
-/// With limits from here on, the start of an async call is only glanced at.
-const LONG: u64 = 1_000_000_000;
+/// From this limit on (in nanoseconds), async calls read their start from the coarse clock.
+const COARSE_FROM: u64 = 1_000_000_000;
 
-impl Call {
-    /// A call that starts now.
+impl PlainCall {
+    /// Starts a call. `may_be_coarse` allows a coarse clock reading for its start.
     #[inline]
-    pub(crate) fn new(policy: PolicyRef, limit: u64, glance: bool) -> Self {
-        let mut is_rough = false;
+    pub(crate) fn new(policy: PolicyRef, limit: u64, may_be_coarse: bool) -> Self {
+        let mut is_start_coarse = false;
         let terms = PlainTerms::new(policy, limit, |policy| {
-            // What listeners are told is precise.
-            is_rough = glance && limit >= LONG && !policy.has_listeners();
-            if is_rough {
+            // Events have precise times.
+            is_start_coarse = may_be_coarse && limit >= COARSE_FROM && !policy.has_listeners();
+            if is_start_coarse {
                 Tick::now_coarse()
             } else {
                 Tick::now()
@@ -55,15 +59,15 @@ impl Call {
         });
         Self {
             terms,
-            is_rough,
-            gone: false,
+            is_start_coarse,
+            caller_left: false,
         }
     }
 
-    /// Whether whatever the operation ends with now goes to its caller as it is, and nothing else is to be done: it is in time at a
-    /// glance, and nobody hears of the verdict.
+    /// Whether a value that the operation returns now goes to the caller without an event: a coarse
+    /// clock reading shows that it is in time, and there are no listeners.
     #[inline]
-    pub(crate) fn passes(&self) -> bool {
+    pub(crate) fn needs_no_decision(&self) -> bool {
         self.terms.deadline().is_clearly_ahead() && !self.has_listeners()
     }
 
@@ -72,25 +76,27 @@ impl Call {
         self.terms.policy.has_listeners()
     }
 
-    /// Its terms, for which the start has to be known. One that was glanced at lies before now, and not further ahead than a glance
-    /// may be behind. The earlier of the two is taken for it: so the deadline is never early, and late by no more than the
-    /// operation's first poll has taken.
+    /// The terms of the call, with a precise start.
+    ///
+    /// The true start is at most `tick::BEHIND` after the coarse reading, and not after now. The
+    /// earlier of these two instants becomes the start. So the deadline is never early, and late by
+    /// at most the duration of the first poll.
     pub(crate) fn terms(&mut self) -> &PlainTerms {
-        if self.is_rough {
+        if self.is_start_coarse {
             self.resolve_start(Tick::now());
         }
         &self.terms
     }
 
     fn resolve_start(&mut self, now: Tick) {
-        self.is_rough = false;
+        self.is_start_coarse = false;
         let latest = self.terms.start.plus_nanos(tick::BEHIND);
         self.terms.start = now.min(latest);
     }
 
-    /// Whether the deadline has come.
-    pub(crate) fn is_over(&mut self) -> bool {
-        if self.is_rough {
+    /// Whether the deadline has passed.
+    pub(crate) fn has_expired(&mut self) -> bool {
+        if self.is_start_coarse {
             let now = Tick::now();
             self.resolve_start(now);
             return now >= self.terms.deadline();
@@ -98,12 +104,12 @@ impl Call {
         Clock::Real.has_reached(self.terms.deadline())
     }
 
-    /// Whether its token, which nobody has asked for, would have fired.
+    /// Whether the token of the call would be cancelled if it existed.
     fn is_stopped(&mut self) -> bool {
-        self.gone || self.terms.policy.cancel && self.is_over()
+        self.caller_left || self.terms.policy.cancel && self.has_expired()
     }
 
-    /// The same once more, if that costs nothing.
+    /// A copy of the call, if copying needs no reference count.
     #[inline]
     fn copy(&self) -> Option<Self> {
         let PlainTerms { policy, id, .. } = &self.terms;
@@ -120,12 +126,12 @@ impl Call {
         }
     }
 
-    /// The call's token.
+    /// Creates the token of the call.
     #[cold]
     fn token(&mut self) -> CancelToken {
         let terms = Terms::Plain(self.terms().clone());
         let node = NodeRef::new(terms, Watch::Clocked, &[]);
-        if self.gone {
+        if self.caller_left {
             node.cancel(Cause::Cancelled, None);
         }
         CancelToken(node)
@@ -133,22 +139,23 @@ impl Call {
 }
 
 impl Frame {
-    /// Whether this is what `Call::copy` makes. If a token is asked for, it is one no more.
+    /// Whether this is a copy made by `PlainCall::copy`. Once its token is created, it is not a
+    /// copy any more.
     #[inline]
     fn is_copy(&self) -> bool {
         matches!(self, Self::Plain(call) if matches!(call.terms.policy, PolicyRef::Static(_)))
     }
 
-    /// The caller has gone: the token fires.
+    /// The caller has left: cancels the token.
     pub(crate) fn abandon(&mut self) {
         match self {
             Self::Outside => {}
-            Self::Plain(call) => call.gone = true,
+            Self::Plain(call) => call.caller_left = true,
             Self::Token(CancelToken(token)) => token.cancel(Cause::Cancelled, None),
         }
     }
 
-    /// The call's token, made now if nobody has asked before; `None` outside any call.
+    /// The token of the call, created on first use. `None` outside any call.
     pub(crate) fn token(&mut self) -> Option<&CancelToken> {
         if let Self::Plain(call) = self {
             *self = Self::Token(call.token());
@@ -160,22 +167,25 @@ impl Frame {
     }
 }
 
-/// What a call takes over from the one around it.
-pub(crate) struct Outer {
-    /// The deadline of a context that no call has made.
-    pub(crate) bare: Deadline,
-    /// When the caller is gone at the latest; `None` where calls inside are bound by what they inherit alone.
+/// What a nested call inherits.
+pub(crate) struct Enclosing {
+    /// The deadline of a `CallContext`; `never` for a call.
+    pub(crate) context_deadline: Deadline,
+    /// Latest time at which the enclosing caller stops waiting. `None`: the inherited deadline
+    /// applies.
     pub(crate) end: Option<Deadline>,
     pub(crate) token: CancelToken,
 }
 
 const_thread_local! {
-    // Without a destructor it needs no look whether it is there still. When a thread ends it is outside, and that needs none.
+    // Without a destructor, an access needs no check whether the value still exists. At the end of
+    // a thread, the frame is `Outside`, which needs no destructor.
     static FRAME: ManuallyDrop<RefCell<Frame>> = ManuallyDrop::new(RefCell::new(Frame::Outside));
 }
 
 const_thread_local! {
-    // The frames that were in place before `push`. Without a destructor too; it frees its memory when it becomes empty.
+    // The frames that `push` replaced. It has no destructor either: it frees its memory when it
+    // becomes empty.
     static PUSHED: ManuallyDrop<RefCell<Vec<Frame>>> = ManuallyDrop::new(RefCell::new(Vec::new()));
 }
 
@@ -184,35 +194,41 @@ fn with_frame<T>(f: impl FnOnce(&mut Frame) -> T) -> T {
     FRAME.with(|frame| f(&mut frame.borrow_mut()))
 }
 
-/// Whether calls made here have nothing to take over.
+/// Whether this code runs outside any call.
 #[inline]
 pub(crate) fn is_outside() -> bool {
     with_frame(|frame| matches!(frame, Frame::Outside))
 }
 
-/// The call that this code runs in, with its token.
-pub(crate) fn current() -> Option<Outer> {
+/// What a call made here inherits. Creates the token of the current call.
+pub(crate) fn current() -> Option<Enclosing> {
     with_frame(|frame| {
         let token = frame.token()?.clone();
         let terms = token.0.terms();
-        let bare = if terms.is_call() {
+        let context_deadline = if terms.is_call() {
             Deadline::never()
         } else {
             Deadline::on(terms.clock(), terms.cancels_at())
         };
-        // PropagatedToWorker elsewhere by its context, a call is known by its token.
+        // A context that was moved here has only the token of its call, so the token has this time.
         let end = token.0.caller_end();
-        Some(Outer { bare, end, token })
+        Some(Enclosing {
+            context_deadline,
+            end,
+            token,
+        })
     })
 }
 
-/// Whether the current call has been told to stop, or the token to ask where that cannot be told from here.
+/// Whether the current call is cancelled. `Err` is the token to check, if the frame alone cannot
+/// answer.
 #[inline]
 pub(crate) fn is_stopped() -> Result<bool, CancelToken> {
     with_frame(|frame| match frame {
         Frame::Outside => Ok(false),
-        // While its start is rough this may be a copy, which must not settle for itself when the deadline comes.
-        Frame::Plain(call) if !call.is_rough => Ok(call.is_stopped()),
+        // While its start is coarse, this may be a copy, whose start must not be resolved apart
+        // from the original.
+        Frame::Plain(call) if !call.is_start_coarse => Ok(call.is_stopped()),
         Frame::Token(token) if token.0.is_live() => Ok(false),
         frame => frame.token().cloned().map_or(Ok(false), Err),
     })
@@ -223,11 +239,12 @@ pub(crate) fn deadline() -> Deadline {
     with_frame(|frame| frame.token().map(CancelToken::deadline)).unwrap_or(Deadline::never())
 }
 
-/// The current frame is the one in `frame` for as long as the guard lives.
+/// Installs `frame` until the guard is dropped.
 #[inline]
 pub(crate) fn enter(frame: &mut Frame) -> Entered<'_> {
     let is_copy = with_frame(|current| {
-        // What is moved out and back at each poll has to be waited for at the next one; a copy that has not changed is left behind.
+        // Moving a frame in and out at every poll delays the next poll. An unchanged copy can be
+        // overwritten instead.
         let copy = match (&*frame, &*current) {
             (Frame::Plain(call), Frame::Outside) => call.copy(),
             _ => None,
@@ -242,10 +259,10 @@ pub(crate) fn enter(frame: &mut Frame) -> Entered<'_> {
     Entered { frame, is_copy }
 }
 
-/// Puts the frame before back in place.
+/// Restores the frame before when dropped.
 pub(crate) struct Entered<'a> {
     frame: &'a mut Frame,
-    /// What is in place is a copy of `frame`, and what was there before is `Outside`.
+    /// The installed frame is a copy of `frame`, and the frame before is `Outside`.
     is_copy: bool,
 }
 
@@ -271,14 +288,14 @@ impl Entered<'_> {
     }
 }
 
-/// Puts `frame` in place until it is popped, for where no guard can be held.
+/// Installs `frame` until `pop`, where no guard can be held.
 pub(crate) fn push(frame: &mut Frame) {
     let frame = mem::replace(frame, Frame::Outside);
     let before = with_frame(|current| mem::replace(current, frame));
     PUSHED.with(|pushed| pushed.borrow_mut().push(before));
 }
 
-/// Takes the frame that was pushed last out of its place.
+/// Moves the frame that was pushed last back to `frame`.
 pub(crate) fn pop(frame: &mut Frame) {
     let before = PUSHED.with(|pushed| {
         let mut pushed = pushed.borrow_mut();
@@ -305,12 +322,16 @@ mod tests {
 
     static POLICY: crate::policy::Policy = crate::policy::Policy::new("frame");
 
-    fn plain(glance: bool) -> Frame {
-        Frame::Plain(Call::new(PolicyRef::Static(&POLICY), LONG, glance))
+    fn plain(coarse: bool) -> Frame {
+        Frame::Plain(PlainCall::new(
+            PolicyRef::Static(&POLICY),
+            COARSE_FROM,
+            coarse,
+        ))
     }
 
     #[test]
-    fn a_plain_frame_comes_back_as_it_was() {
+    fn a_plain_frame_is_unchanged_after_its_operation_ran() {
         let mut frame = plain(false);
         {
             let _entered = enter(&mut frame);
@@ -322,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_asked_for_comes_back_with_its_frame() {
+    fn a_token_created_inside_the_frame_is_kept_by_the_frame() {
         let mut frame = plain(false);
         let token = {
             let _entered = enter(&mut frame);
@@ -332,9 +353,9 @@ mod tests {
         assert_eq!(frame.token().unwrap().0.address(), token.0.address());
     }
 
-    /// Guards against a start that is settled in a copy: a call that was told to stop would then have ended in time.
+    /// Resolving a coarse start in a copy let a cancelled call end in time.
     #[test]
-    fn whoever_asks_a_call_whose_start_is_rough_asks_its_token() {
+    fn a_call_with_a_coarse_start_is_checked_by_its_token() {
         let mut frame = plain(true);
         let token = {
             let _entered = enter(&mut frame);

@@ -1,5 +1,5 @@
-//! The registered functions that this thread runs on behalf of. They are not called for what they
-//! cause themselves.
+//! The registered functions (listeners, propagators) that this thread runs on behalf of. They are
+//! not called for calls that they make themselves.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -49,7 +49,7 @@ fn with<T>(f: impl FnOnce(&mut Muted) -> T) -> T {
     MUTED.with(|muted| f(&mut muted.borrow_mut()))
 }
 
-/// The functions that are muted here, for another thread that works on behalf of this one.
+/// The functions muted on this thread, for another thread that works on its behalf.
 pub(crate) fn all() -> Vec<u64> {
     with(|muted| muted.ids().collect())
 }
@@ -97,9 +97,9 @@ mod tests {
         assert_eq!(all(), []);
     }
 
-    /// A thread kept the memory of its list until its end.
+    /// A thread kept the memory of its list until it ended.
     #[test]
-    fn nothing_is_kept_once_nothing_is_muted() {
+    fn memory_is_freed_once_no_function_is_muted() {
         let capacity = || with(|muted| muted.others.capacity());
         mute(&[1, 2, 3], || assert!(capacity() > 0));
         assert_eq!(capacity(), 0);

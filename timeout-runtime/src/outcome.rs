@@ -1,4 +1,4 @@
-//! [`Outcome`]: the ending of a call as a value, and [`CallStatus`], the same in one word.
+//! [`Outcome`]: how a call ended, and [`CallStatus`], the same in one word.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::error::TimeoutError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallStatus {
-    /// An answer in time.
+    /// A value in time.
     Ok,
     /// An error in time.
     Failed,
@@ -28,7 +28,7 @@ impl fmt::Display for CallStatus {
     }
 }
 
-/// The ending of a call: exactly one of six.
+/// How a call ended: exactly one of six outcomes.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,11 +41,11 @@ impl fmt::Display for CallStatus {
 /// # Ok::<(), timeout_runtime::InvalidLimit>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a call may have ended without an answer"]
+#[must_use = "a call may have ended without a result"]
 pub enum Outcome<T, E> {
-    /// The operation answered in time.
+    /// The operation returned a value in time.
     Success(T),
-    /// The operation failed in time, with its own error.
+    /// The operation returned its own error in time.
     Failure(E),
     /// The call's own limit passed first.
     TimedOut(TimeoutError),
@@ -58,8 +58,8 @@ pub enum Outcome<T, E> {
 }
 
 impl<T, E> Outcome<T, E> {
-    pub(crate) fn of(answer: Result<Result<T, E>, TimeoutError>) -> Self {
-        match answer {
+    pub(crate) fn of(result: Result<Result<T, E>, TimeoutError>) -> Self {
+        match result {
             Ok(Ok(value)) => Self::Success(value),
             Ok(Err(error)) => Self::Failure(error),
             Err(error) => match error.status() {
@@ -71,7 +71,7 @@ impl<T, E> Outcome<T, E> {
         }
     }
 
-    /// The ending in one word.
+    /// The outcome in one word.
     #[must_use]
     pub fn status(&self) -> CallStatus {
         match self {
@@ -84,13 +84,13 @@ impl<T, E> Outcome<T, E> {
         }
     }
 
-    /// Whether the operation answered in time.
+    /// Whether the operation returned a value in time.
     #[must_use]
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Success(_))
     }
 
-    /// The answer, if there is one.
+    /// The value, if the operation returned one in time.
     #[must_use]
     pub fn success(self) -> Option<T> {
         match self {
@@ -99,7 +99,7 @@ impl<T, E> Outcome<T, E> {
         }
     }
 
-    /// The operation's own error, if it failed in time.
+    /// The operation's own error, if it returned one in time.
     #[must_use]
     pub fn failure(self) -> Option<E> {
         match self {
@@ -108,7 +108,7 @@ impl<T, E> Outcome<T, E> {
         }
     }
 
-    /// Why there is no answer and no error, if there is neither.
+    /// Why the call has no result. `None` if the operation returned a value or an error in time.
     #[must_use]
     pub fn timeout_error(&self) -> Option<&TimeoutError> {
         match self {
@@ -120,12 +120,13 @@ impl<T, E> Outcome<T, E> {
         }
     }
 
-    /// One value out of each of the three kinds of ending: an answer, an error, neither.
+    /// Converts each of the three kinds of outcome: a value, an error of the operation, or no
+    /// result.
     pub fn fold<R>(
         self,
         success: impl FnOnce(T) -> R,
         failure: impl FnOnce(E) -> R,
-        neither: impl FnOnce(TimeoutError) -> R,
+        no_result: impl FnOnce(TimeoutError) -> R,
     ) -> R {
         match self {
             Self::Success(value) => success(value),
@@ -133,11 +134,11 @@ impl<T, E> Outcome<T, E> {
             Self::TimedOut(error)
             | Self::DeadlineExceeded(error)
             | Self::Cancelled(error)
-            | Self::NotStarted(error) => neither(error),
+            | Self::NotStarted(error) => no_result(error),
         }
     }
 
-    /// The same ending with the answer changed.
+    /// Converts the value with `change` and keeps every other outcome.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U, E> {
         match self {
             Self::Success(value) => Outcome::Success(change(value)),
@@ -149,7 +150,7 @@ impl<T, E> Outcome<T, E> {
         }
     }
 
-    /// The same ending with the operation's own error changed.
+    /// Converts the operation's own error with `change` and keeps every other outcome.
     pub fn map_failure<F>(self, change: impl FnOnce(E) -> F) -> Outcome<T, F> {
         match self {
             Self::Success(value) => Outcome::Success(value),
@@ -161,11 +162,12 @@ impl<T, E> Outcome<T, E> {
         }
     }
 
-    /// The answer, or an error: the operation's own, or the [`TimeoutError`] converted.
+    /// Returns the value, or an error: the operation's own, or the [`TimeoutError`] converted into
+    /// it.
     ///
     /// # Errors
     ///
-    /// Whenever there is no answer.
+    /// Returns an error for every outcome except `Success`.
     pub fn into_result(self) -> Result<T, E>
     where
         E: From<TimeoutError>,

@@ -1,4 +1,4 @@
-//! [`Policy`]: what all calls of one function have in common.
+//! [`Policy`]: the settings shared by all calls of one function.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,20 +8,20 @@ use crate::event::clock::OwnClock;
 use crate::event::listener::{self, Own};
 use crate::workers::Spin;
 
-/// What all calls of one function have in common.
+/// The settings shared by all calls of one function.
 #[derive(Clone)]
 pub struct Policy {
     pub(crate) name: &'static str,
-    /// Whether the deadline fires the token.
+    /// Whether the deadline cancels the token.
     pub(crate) cancel: bool,
     pub(crate) listener: Option<Own>,
     pub(crate) clock: Option<OwnClock>,
-    /// Whether it has been worth it for parked callers to spin first.
+    /// Adaptive spinning of parked callers.
     pub(crate) spin: Spin,
 }
 
 impl Policy {
-    /// The policy of a function that is stopped at its deadline.
+    /// The policy of a function whose token is cancelled at the deadline.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -33,13 +33,13 @@ impl Policy {
         }
     }
 
-    /// Whether anybody would hear of a call's events.
+    /// Whether any listener receives the events of a call.
     #[inline]
     pub(crate) fn has_listeners(&self) -> bool {
         listener::has_listeners(self.listener.as_ref())
     }
 
-    /// The same for a function that runs on, abandoned.
+    /// The same policy with `cancel = false`: an operation past its deadline keeps running.
     #[must_use]
     pub const fn keep_running(mut self) -> Self {
         self.cancel = false;
@@ -56,7 +56,7 @@ impl fmt::Debug for Policy {
     }
 }
 
-/// A policy for as long as a call needs it.
+/// A reference to a policy that a call can keep.
 #[derive(Clone)]
 pub(crate) enum PolicyRef {
     Static(&'static Policy),

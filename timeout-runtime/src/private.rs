@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::pin::Pin;
 
 use crate::call::inline;
-use crate::call::polled::Run;
+use crate::call::polled::InlineFuture;
 use crate::call::report::Classify;
 use crate::call::returned_future::{self, ReturnedFutureCall};
 use crate::call::rim::{Convert, Finish, Or};
@@ -32,7 +32,7 @@ pub use std::{concat, module_path};
 pub use crate::__timeout_options as options;
 pub use crate::call::TokenParam;
 pub use crate::call::ask::Ask;
-pub use crate::call::checked::{Checked, Otherwise};
+pub use crate::call::checked::{Checked, NotAFunction};
 pub use crate::call::polled::InlineCall;
 pub use crate::call::unclaimed::{
     Unclaimed, claim, claim_or_convert, ending, late, on_late, on_late_elsewhere, unclaimed,
@@ -286,7 +286,7 @@ impl Plain {
     }
 }
 
-type Inline<'a, R, Fut, B> = Run<'a, R, Fut, B>;
+type Inline<'a, R, Fut, B> = InlineFuture<'a, R, Fut, B>;
 type Made<R, Fut, B> = ReturnedFutureCall<R, Fut, B>;
 #[cfg(feature = "tokio")]
 type Task<R, A, F, Fut, B> = WaitingCall<R, Spawn<R, A, F, Fut>, B>;

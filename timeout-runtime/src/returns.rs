@@ -1,19 +1,20 @@
-//! [`FromTimeout`]: what a return type must be able to say for its function to be timed out.
+//! [`FromTimeout`]: the trait of return types that can hold a [`TimeoutError`].
 
 use std::fmt;
 
 use crate::error::TimeoutError;
 use crate::one_line::OneLine;
 
-/// What a returned value means for its call.
+/// How a returned value ends its call.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Ending<'a> {
-    /// An answer: a success, if it came in time.
+    /// A value: a success if it is in time.
     Answer,
-    /// An error: a failure, if it came before the signal.
+    /// An error: a failure if it is returned before the deadline and before a cancellation.
     Error(&'a dyn fmt::Debug),
-    /// No value: a success before the signal, like an error at or after it.
+    /// No value, such as `None`: a success before the deadline and the cancellation, treated like
+    /// an error afterwards.
     Nothing,
 }
 
@@ -27,10 +28,11 @@ impl fmt::Debug for Ending<'_> {
     }
 }
 
-/// A return type that can hold a [`TimeoutError`] and tells answers from errors.
+/// A return type that can be created from a [`TimeoutError`], and that tells values from errors.
 ///
-/// Implemented for `Result<T, E>` where `E: From<TimeoutError> + Debug`, and for `Option<T>`, whose `None` stands for every call
-/// without an answer. Implement it for a type of your own to return that from an annotated function:
+/// Implemented for `Result<T, E>` where `E: From<TimeoutError> + Debug`, and for `Option<T>`, whose
+/// `None` stands for every call without a result. Implement it for your own type to return it from
+/// an annotated function:
 ///
 /// ```
 /// use timeout_runtime::{Ending, FromTimeout, TimeoutError, timeout};
@@ -69,11 +71,11 @@ impl fmt::Debug for Ending<'_> {
             or give `fallback = ..`"
 )]
 pub trait FromTimeout: Sized {
-    /// The value that stands for a call without an answer.
+    /// The return value of a call without a result.
     fn from_timeout(error: TimeoutError) -> Self;
 
-    /// What this value means. It is called at most once, on the thread where the operation ended, outside any call; not where the answer is
-    /// in time and nobody hears of it.
+    /// How this value ends its call. Called at most once, on the thread where the operation ended,
+    /// outside any call. Not called if the value is in time and there are no listeners.
     fn ending(&self) -> Ending<'_>;
 }
 
@@ -109,7 +111,7 @@ pub(crate) fn of_result<T, E: fmt::Debug>(result: &Result<T, E>) -> Ending<'_> {
     }
 }
 
-/// A `fallback` for tests: panics on the caller's thread with the error's text.
+/// A `fallback` for tests: panics on the caller's thread with the text of the error.
 ///
 /// ```should_panic
 /// use timeout_runtime::{panic_on_timeout, timeout};
@@ -128,9 +130,9 @@ pub(crate) fn of_result<T, E: fmt::Debug>(result: &Result<T, E>) -> Ending<'_> {
 ///
 /// Always.
 #[track_caller]
-#[allow(clippy::must_use_candidate)] // It returns to nobody.
+#[allow(clippy::must_use_candidate)] // It never returns.
 pub fn panic_on_timeout<T>(error: TimeoutError) -> T {
-    // By value, to be usable as `fallback = panic_on_timeout`.
+    // Takes the error by value, so that `fallback = panic_on_timeout` compiles.
     let text = error.to_string();
     drop(error);
     panic!("{text}")

@@ -1,4 +1,4 @@
-//! [`Terms`]: what holds for one call from its entry to its end.
+//! [`Terms`]: the name, times and causes of one call, fixed at its start.
 
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
@@ -10,20 +10,21 @@ use crate::event::{CallId, Event, EventKind, WorkerName, listener};
 use crate::policy::{Policy, PolicyRef};
 use crate::tick::Tick;
 
-/// The terms of a call, or of a token that belongs to none. Those that most calls have are small; others are boxed.
+/// The terms of a call, or of a token without a call. The common kinds are small; the others are
+/// boxed.
 #[derive(Clone)]
 pub(crate) enum Terms {
-    /// Of a token that belongs to no call, or speaks for the one above it.
+    /// A token without a call, or a token that uses the terms of its parent.
     None,
-    /// Of a call with a limit, and with nothing else that could end it.
+    /// A call that only its limit can end.
     Plain(PlainTerms),
-    /// Of a call that has more, or of a context.
+    /// Any other call, or a context.
     Full(Box<FullTerms>),
-    /// Of a token that is given out before its call begins.
+    /// A token that the operation gets before its call starts.
     Ahead(Box<Ahead>),
 }
 
-/// A call with a limit, and with nothing else that could end it, by the system's clock.
+/// A call that only its limit can end, on the real clock.
 #[derive(Clone)]
 pub(crate) struct PlainTerms {
     pub(crate) policy: PolicyRef,
@@ -34,7 +35,8 @@ pub(crate) struct PlainTerms {
 }
 
 impl PlainTerms {
-    /// Of a call whose start is read by `start`, which gets its number before that if it is heard.
+    /// The terms of a call. `start` reads the clock; with listeners, the call gets its number
+    /// before that.
     #[inline]
     pub(crate) fn new(policy: PolicyRef, limit: u64, start: impl FnOnce(&Policy) -> Tick) -> Self {
         Self {
@@ -51,29 +53,30 @@ impl PlainTerms {
     }
 }
 
-/// All there is.
+/// The terms of any call or context.
 #[derive(Clone)]
 pub(crate) struct FullTerms {
     pub(crate) policy: PolicyRef,
     pub(crate) id: Option<CallId>,
     pub(crate) limit: Option<Duration>,
     pub(crate) grace: Duration,
-    /// The clock of all times in here.
+    /// The clock of all instants in this struct.
     pub(crate) clock: Clock,
     pub(crate) start: Tick,
-    /// The nearest of the call's own limit and what it inherits or shares.
+    /// The earliest of the own limit and all inherited or shared deadlines.
     pub(crate) deadline: Tick,
-    /// What passing it means.
+    /// The cause if the deadline passes.
     pub(crate) cause: Cause,
-    /// When the caller is gone at the latest: the deadline and the grace, within the end of the call around this one.
+    /// Latest time at which the caller stops waiting: deadline plus grace, at most the end of the
+    /// enclosing call.
     pub(crate) end: Tick,
-    /// When the token fires by itself, and what calls inside inherit.
+    /// When the token is cancelled by the deadline. Nested calls inherit this deadline.
     pub(crate) cancels_at: Tick,
-    /// Whether this is a call: causes are translated where they enter one.
+    /// Whether this is a call: entering a call turns `TimedOut` into `DeadlineExceeded`.
     pub(crate) is_call: bool,
 }
 
-/// What is known of a call that has not begun, and then its terms.
+/// A call before its start, and its terms once it has started.
 #[derive(Clone)]
 pub(crate) struct Ahead {
     policy: PolicyRef,
@@ -82,7 +85,7 @@ pub(crate) struct Ahead {
 }
 
 impl Terms {
-    /// Of a call that has not begun.
+    /// The terms of a call that has not started.
     pub(crate) fn ahead(policy: PolicyRef, limit: Option<Duration>) -> Self {
         Self::Ahead(Box::new(Ahead {
             policy,
@@ -91,10 +94,10 @@ impl Terms {
         }))
     }
 
-    /// Of what runs inside a context that no call has made.
+    /// The terms of a context with this deadline.
     pub(crate) fn context(deadline: Deadline) -> Self {
         let (clock, at) = deadline.parts();
-        // Readers of its token may be anywhere, so it is settled here whose time it is.
+        // Other threads may read the token, so the clock is chosen here.
         let clock = clock.resolved();
         if at.is_never() {
             return Self::None;
@@ -114,11 +117,11 @@ impl Terms {
         }))
     }
 
-    /// The call has begun, with these terms.
+    /// The call has started, with these terms.
     pub(crate) fn begin(&self, terms: &Self) {
         if let Self::Ahead(ahead) = self {
-            let news = ahead.begun.set(terms.clone()).is_ok();
-            debug_assert!(news, "a call begins once");
+            let is_first = ahead.begun.set(terms.clone()).is_ok();
+            debug_assert!(is_first, "a call starts once");
         }
     }
 
@@ -138,7 +141,7 @@ impl Terms {
         }
     }
 
-    /// The call's number, given now if nobody listened when it began.
+    /// The number of the call. Assigned here if there was no listener at its start.
     pub(crate) fn id(&self) -> CallId {
         let id = match self.known() {
             Self::Plain(call) => call.id,
@@ -191,7 +194,7 @@ impl Terms {
         }
     }
 
-    /// What it means that the deadline has passed.
+    /// The cause if the deadline passes.
     pub(crate) fn cause(&self) -> Cause {
         match self.known() {
             Self::Plain(_) => Cause::TimedOut,
@@ -207,12 +210,12 @@ impl Terms {
         }
     }
 
-    /// When the token fires by itself.
+    /// When the token is cancelled by the deadline.
     pub(crate) fn cancels_at(&self) -> Tick {
         match self {
             Self::Plain(call) if call.policy.cancel => call.deadline(),
             Self::Full(call) => call.cancels_at,
-            // A token that was made ahead hears its call's.
+            // Such a token is cancelled by the token of its call.
             _ => Tick::NEVER,
         }
     }
@@ -225,18 +228,19 @@ impl Terms {
         }
     }
 
-    /// Whether the deadline fires the token.
+    /// Whether the deadline cancels the token.
     pub(crate) fn cancels_at_deadline(&self) -> bool {
         self.policy().cancel
     }
 
-    /// When the call's caller is gone at the latest, which binds the calls inside; `None` if it does not.
+    /// Latest time at which the caller stops waiting. It limits nested calls. `None` if it does
+    /// not.
     pub(crate) fn caller_end(&self) -> Option<Deadline> {
         (self.is_call() && self.cancels_at_deadline())
             .then(|| Deadline::on(self.clock(), self.end()))
     }
 
-    /// The cause with which the token fires by itself.
+    /// The cause with which the deadline cancels the token.
     pub(crate) fn deadline_cause(&self) -> Cause {
         if self.cancels_at_deadline() {
             self.cause()
@@ -249,12 +253,12 @@ impl Terms {
         self.clock().now()
     }
 
-    /// Whether it is time for the token to fire by itself, as far as can be told here.
+    /// Whether the deadline that cancels the token has passed, as far as this thread can tell.
     pub(crate) fn is_due(&self) -> bool {
         self.has_reached(self.cancels_at())
     }
 
-    /// Whether the call's clock has reached `tick`, as far as this thread can tell.
+    /// Whether the clock of the call has reached `tick`, as far as this thread can tell.
     pub(crate) fn has_reached(&self, tick: Tick) -> bool {
         match self.clock() {
             Clock::Real => Clock::Real.has_reached(tick),
@@ -263,23 +267,24 @@ impl Terms {
         }
     }
 
-    /// Whether the deadline is so far ahead that a glance tells. `false` says nothing: read the clock.
+    /// Whether a coarse clock reading shows that the deadline has not passed. `false` means
+    /// unknown: read the precise clock.
     pub(crate) fn is_clearly_ahead(&self) -> bool {
         self.clock() == Clock::Real && self.deadline().is_clearly_ahead()
     }
 
-    /// How long the call has been under way; zero for a token that belongs to none.
+    /// The time since the start of the call; zero for a token without a call.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.until(self.now())
+        self.elapsed_at(self.now())
     }
 
-    /// How long the call had been under way at `at`.
-    pub(crate) fn until(&self, at: Tick) -> Duration {
+    /// The time from the start of the call to `at`.
+    pub(crate) fn elapsed_at(&self, at: Tick) -> Duration {
         at.since(self.start())
     }
 
-    /// Tells the listeners, if there are any, what has happened to the call that they are to know by `id`.
-    pub(crate) fn tell(
+    /// Emits an event for the call with the number `id`, if there are listeners.
+    pub(crate) fn emit(
         &self,
         id: CallId,
         kind: EventKind<'_>,
@@ -290,9 +295,9 @@ impl Terms {
         if !policy.has_listeners() {
             return;
         }
-        let stamped = policy.clock.as_ref().and_then(OwnClock::read);
+        let timestamp = policy.clock.as_ref().and_then(OwnClock::read);
         let event = Event {
-            timestamp: stamped.unwrap_or_else(SystemTime::now),
+            timestamp: timestamp.unwrap_or_else(SystemTime::now),
             call: id,
             name: policy.name,
             worker,
@@ -313,13 +318,13 @@ impl Terms {
         TimeoutError::new(self.name(), cause, self.limit(), elapsed, started, reason)
     }
 
-    /// The verdict of a call whose operation never ran.
+    /// Ends a call whose operation never ran: emits its event and returns its error.
     pub(crate) fn not_started(&self, cause: Cause, reason: Option<Reason>) -> TimeoutError {
         let elapsed = self.elapsed();
-        self.tell(self.id(), EventKind::NotStarted(cause), elapsed, None);
+        self.emit(self.id(), EventKind::NotStarted(cause), elapsed, None);
         self.error(cause, elapsed, false, reason)
     }
 }
 
-/// What tokens go by that belong to no call.
+/// The policy of tokens without a call.
 static NO_CALL: Policy = Policy::new("token");

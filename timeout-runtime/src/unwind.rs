@@ -1,22 +1,22 @@
-//! Where user code is run whose panic must not pass.
+//! Runs and drops user code whose panics must not propagate.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a panic carries.
+/// The payload of a panic.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// Runs `f`; a panic becomes a value. The panic hook has shown it by then.
+/// Runs `f` and returns its panic. The panic hook has run by then.
 pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
     catch_unwind(AssertUnwindSafe(f))
 }
 
-/// As `catch`, compiled once and not for each `f`.
+/// As `catch`, but compiled only once.
 pub(crate) fn panic_of(f: &mut dyn FnMut()) -> Option<Payload> {
     catch(f).err()
 }
 
-/// Runs `f`; a panic ends here.
+/// Runs `f` and discards its panic.
 pub(crate) fn contain(f: impl FnOnce()) {
     let mut f = Some(f);
     let panic = panic_of(&mut || {
@@ -27,13 +27,13 @@ pub(crate) fn contain(f: impl FnOnce()) {
     discard(panic);
 }
 
-/// Drops a user's value, whose destructor may panic.
+/// Drops a value of the user and discards a panic of its destructor.
 pub(crate) fn drop_catching<T>(value: T) {
     let mut value = Some(value);
     discard(panic_of(&mut || value = None));
 }
 
-/// Drops what a panic propagated. Its destructor may panic too; what that carries is leaked.
+/// Drops the payload of a panic. If its destructor panics too, the second payload is leaked.
 fn discard(panic: Option<Payload>) {
     let dropped = panic.map(|payload| catch(|| drop(payload)));
     if let Some(Err(again)) = dropped {
@@ -41,7 +41,7 @@ fn discard(panic: Option<Payload>) {
     }
 }
 
-/// A user's value that is kept by us: a panic of its destructor ends here.
+/// A value of the user that this crate owns. Dropping it discards a panic of its destructor.
 #[derive(Clone)]
 pub(crate) struct Kept<T>(Option<T>);
 

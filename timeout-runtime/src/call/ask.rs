@@ -1,16 +1,16 @@
-//! What is asked of a call: the policy of its function, and what this one call adds.
+//! The options of one call.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::deadline::{Clock, Deadline};
-use crate::frame::{self, Call};
+use crate::frame::{self, PlainCall};
 use crate::policy::PolicyRef;
 use crate::tick;
 use crate::token::node::NodeRef;
 use crate::workers::abandoned;
 
-/// What is asked of one call.
+/// The options of one call: the policy of its function, and the values for this call.
 #[must_use]
 pub struct Ask {
     pub(crate) policy: PolicyRef,
@@ -48,28 +48,28 @@ impl Ask {
         self.limit(Duration::from_secs(secs))
     }
 
-    /// The limit; the longest duration means none.
+    /// The limit. `Duration::MAX` means no limit.
     #[inline]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = Some(limit).filter(|limit| *limit != Duration::MAX);
         self
     }
 
-    /// How long past the signal an answer is still taken.
+    /// How long after the cancellation a result still counts.
     #[inline]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Takes no part in the call around this one.
+    /// Does not inherit from the enclosing call.
     #[inline]
     pub fn detached(mut self) -> Self {
         self.inherit = false;
         self
     }
 
-    /// The limit in nanoseconds, if nothing else could end the call.
+    /// The limit in nanoseconds, if only the limit can end the call.
     #[inline]
     pub(crate) fn plain_limit(&self) -> Option<u64> {
         let limit = self.limit.map_or(0, tick::nanos);
@@ -82,20 +82,20 @@ impl Ask {
         is_plain.then_some(limit)
     }
 
-    /// The call, which starts now if nothing but its limit could end it, and `clock` is the system's here and now. The executor's clock allows
-    /// a rough look.
+    /// Starts the call if only its limit can end it and `clock` is the real clock. An async call
+    /// may use a coarse clock reading for its start.
     #[inline]
-    pub(crate) fn plain(self, clock: Clock) -> Result<Call, Self> {
+    pub(crate) fn plain(self, clock: Clock) -> Result<PlainCall, Self> {
         match self.plain_limit() {
             Some(limit) if !clock.is_virtual() => {
-                let glance = clock != Clock::Real;
-                Ok(Call::new(self.policy, limit, glance))
+                let may_be_coarse = clock != Clock::Real;
+                Ok(PlainCall::new(self.policy, limit, may_be_coarse))
             }
             _ => Err(self),
         }
     }
 
-    /// How many abandoned operations of this name are too many to start another.
+    /// How many abandoned operations of this name prevent a new one from starting.
     pub fn max_abandoned(mut self, most: usize) -> Self {
         self.max_abandoned = Some(most);
         self

@@ -1,7 +1,8 @@
-//! The record of a call whose operation runs apart from its caller: one allocation for the token, both view, the operation and what
-//! it gives.
+//! The shared record of a call whose operation runs on a worker or as a task. One allocation holds
+//! its token, its state, its operation and its result.
 //!
-//! Only the tail of a record knows what the operation is; what is done to a record is compiled once, and not for each function.
+//! Only the last field depends on the type of the operation. Code that uses a record is compiled
+//! once, not once per annotated function.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -18,77 +19,79 @@ use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::propagated::PropagatedToWorker;
-use super::report::{Found, LateReport, Report};
+use super::report::{LateReport, Report, ReportBuilder};
 use super::start::CallStart;
 use super::verdict::Phase;
-use super::view::{CallView, Caller, State};
+use super::view::{CallState, CallView, Caller};
 
-/// What a call's token node carries.
+/// The part of a call that its token node stores.
 pub(crate) struct CallCell<O: ?Sized = dyn Operation> {
-    state: State,
+    state: CallState,
     op: O,
 }
 
-/// An operation, and then what it has given, whatever the types of both. Users' values are dropped, and users' functions called, under no
-/// lock.
+/// An operation, later its result, of any type. Users' values are dropped, and users' functions are
+/// called, outside of locks.
 pub(crate) trait Operation: LateReport + Send + Sync {
-    /// Runs the operation, notes when it has ended and what its value means, and keeps that. A panic passes; if it came from the second
-    /// of these, the value is kept all the same.
-    fn run(&self, call: &SpawnedCall, found: &mut Found<'_>);
+    /// Runs the operation, then stores its value as `store_value` does. A panic passes through. If
+    /// classifying the value panics, the value is stored anyway.
+    fn run(&self, call: &SpawnedCall, builder: &mut ReportBuilder<'_>);
 
-    /// As `run`, with a value that was made before; it is taken out of `value`, an `Option` of it.
-    fn keep(&self, value: &mut dyn Any, found: &mut Found<'_>);
+    /// Records the end of the operation and classifies its value, then stores the value. Takes it
+    /// out of `value`, which is an `Option` of it.
+    fn store_value(&self, value: &mut dyn Any, builder: &mut ReportBuilder<'_>);
 
-    /// The value becomes the answer, or a panic in its place.
-    fn answer(&self, panic: Option<Payload>, report: Report);
+    /// Turns the stored value into the result. A panic replaces the value.
+    fn store_result(&self, panic: Option<Payload>, report: Report);
 
-    /// Takes the answer: a value goes to `place`, an `Option` of it, or is dropped if that is something else. A panic is given back.
-    fn take_answer(&self, place: &mut dyn Any) -> Option<(Option<Payload>, Report)>;
+    /// Takes the result. Returns a panic, or writes the value to `place` if that is an `Option` of
+    /// its type. Otherwise the value is dropped.
+    fn take_result(&self, place: &mut dyn Any) -> Option<(Option<Payload>, Report)>;
 
-    /// Drops the operation, or what it has given.
+    /// Drops the operation or its value.
     fn clear(&self);
 
-    /// The operation as the place of its late report.
+    /// The storage for the late report.
     fn late(&self) -> &dyn LateReport;
 }
 
-/// An operation of one type. There is one for each function, so it is kept small.
+/// An operation of a known type. This code is compiled for each annotated function, so it is short.
 pub(crate) struct Typed<F, R, K> {
-    pub(crate) stage: Mutex<Stage<F, R>>,
+    pub(crate) stage: Mutex<OperationStage<F, R>>,
     pub(crate) classify: K,
 }
 
-pub(crate) enum Stage<F, R> {
+pub(crate) enum OperationStage<F, R> {
     Ready(F),
-    /// It runs, or is over.
+    /// The operation runs or is finished.
     Empty,
     Value(R),
-    Answered(Result<R, Payload>, Report),
-    /// It has ended without an answer that counts.
+    Result(Result<R, Payload>, Report),
+    /// The operation has ended without a result that counts.
     Stopped(Report),
 }
 
 impl<F, R, K> Typed<F, R, K> {
-    fn hold(&self) -> MutexGuard<'_, Stage<F, R>> {
+    fn lock(&self) -> MutexGuard<'_, OperationStage<F, R>> {
         match self.stage.lock() {
             Ok(stage) => stage,
             Err(poisoned) => poisoned.into_inner(),
         }
     }
 
-    fn swap(&self, stage: Stage<F, R>) -> Stage<F, R> {
-        mem::replace(&mut *self.hold(), stage)
+    fn swap(&self, stage: OperationStage<F, R>) -> OperationStage<F, R> {
+        mem::replace(&mut *self.lock(), stage)
     }
 }
 
 impl<F, R, K> LateReport for Typed<F, R, K> {
     fn put(&self, report: Report) {
-        unwind::drop_catching(self.swap(Stage::Stopped(report)));
+        unwind::drop_catching(self.swap(OperationStage::Stopped(report)));
     }
 
     fn take(&self) -> Option<Report> {
-        match self.swap(Stage::Empty) {
-            Stage::Stopped(report) => Some(report),
+        match self.swap(OperationStage::Empty) {
+            OperationStage::Stopped(report) => Some(report),
             other => {
                 self.swap(other);
                 None
@@ -97,21 +100,21 @@ impl<F, R, K> LateReport for Typed<F, R, K> {
     }
 }
 
-/// How an operation is run by who has its record.
+/// How the owner of a record runs the operation.
 pub(crate) trait RunOperation<R> {
     fn run(self, call: &SpawnedCall) -> R;
 }
 
-/// By a call.
+/// The operation is a function that is called with its token.
 pub(crate) struct ByCall<F, A>(pub(crate) F, pub(crate) PhantomData<fn(A)>);
 
 impl<R, A: TokenParam, F: FnOnce(A) -> R> RunOperation<R> for ByCall<F, A> {
     fn run(self, call: &SpawnedCall) -> R {
-        (self.0)(A::of(|| call.cancel_token()))
+        (self.0)(A::create(|| call.cancel_token()))
     }
 }
 
-/// Not at all: it is run elsewhere.
+/// The operation is not in the record: a task polls it.
 #[cfg(feature = "tokio")]
 pub(crate) enum Elsewhere {}
 
@@ -122,16 +125,16 @@ impl<R> RunOperation<R> for Elsewhere {
     }
 }
 
-/// A value that is kept once it has been looked at, whatever comes of that.
-struct Held<'a, F, R, K> {
+/// Stores its value when dropped, also if classifying the value panics.
+struct ValueKeeper<'a, F, R, K> {
     value: Option<R>,
     by: &'a Typed<F, R, K>,
 }
 
-impl<F, R, K> Drop for Held<'_, F, R, K> {
+impl<F, R, K> Drop for ValueKeeper<'_, F, R, K> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            self.by.swap(Stage::Value(value));
+            self.by.swap(OperationStage::Value(value));
         }
     }
 }
@@ -142,33 +145,33 @@ where
     R: Send + 'static,
     K: Fn(&R) -> Ending<'_> + Send + Sync,
 {
-    fn run(&self, call: &SpawnedCall, found: &mut Found<'_>) {
-        if let Stage::Ready(op) = self.swap(Stage::Empty) {
+    fn run(&self, call: &SpawnedCall, builder: &mut ReportBuilder<'_>) {
+        if let OperationStage::Ready(op) = self.swap(OperationStage::Empty) {
             let mut value = Some(op.run(call));
-            self.keep(&mut value, found);
+            self.store_value(&mut value, builder);
         }
     }
 
-    fn keep(&self, value: &mut dyn Any, found: &mut Found<'_>) {
+    fn store_value(&self, value: &mut dyn Any, builder: &mut ReportBuilder<'_>) {
         let Some(value) = value.downcast_mut::<Option<R>>() else {
             return;
         };
-        let held = Held {
+        let keeper = ValueKeeper {
             value: value.take(),
             by: self,
         };
-        if let Some(value) = &held.value {
-            found.ended();
-            found.means(frame::outside(|| (self.classify)(value)));
+        if let Some(value) = &keeper.value {
+            builder.record_end();
+            builder.record_ending(frame::outside(|| (self.classify)(value)));
         }
     }
 
-    fn answer(&self, panic: Option<Payload>, report: Report) {
-        let mut stage = self.hold();
-        *stage = match (mem::replace(&mut *stage, Stage::Empty), panic) {
-            (Stage::Value(value), None) => Stage::Answered(Ok(value), report),
+    fn store_result(&self, panic: Option<Payload>, report: Report) {
+        let mut stage = self.lock();
+        *stage = match (mem::replace(&mut *stage, OperationStage::Empty), panic) {
+            (OperationStage::Value(value), None) => OperationStage::Result(Ok(value), report),
             (value, Some(panic)) => {
-                *stage = Stage::Answered(Err(panic), report);
+                *stage = OperationStage::Result(Err(panic), report);
                 drop(stage);
                 return unwind::drop_catching(value);
             }
@@ -176,16 +179,16 @@ where
         };
     }
 
-    fn take_answer(&self, place: &mut dyn Any) -> Option<(Option<Payload>, Report)> {
-        match self.swap(Stage::Empty) {
-            Stage::Answered(Ok(value), report) => {
+    fn take_result(&self, place: &mut dyn Any) -> Option<(Option<Payload>, Report)> {
+        match self.swap(OperationStage::Empty) {
+            OperationStage::Result(Ok(value), report) => {
                 match place.downcast_mut::<Option<R>>() {
                     Some(place) => *place = Some(value),
                     None => unwind::drop_catching(value),
                 }
                 Some((None, report))
             }
-            Stage::Answered(Err(panic), report) => Some((Some(panic), report)),
+            OperationStage::Result(Err(panic), report) => Some((Some(panic), report)),
             other => {
                 self.swap(other);
                 None
@@ -194,7 +197,7 @@ where
     }
 
     fn clear(&self) {
-        unwind::drop_catching(self.swap(Stage::Empty));
+        unwind::drop_catching(self.swap(OperationStage::Empty));
     }
 
     fn late(&self) -> &dyn LateReport {
@@ -202,7 +205,7 @@ where
     }
 }
 
-/// A call with a record.
+/// A call whose operation runs on a worker or as a task.
 #[derive(Clone)]
 pub(crate) struct SpawnedCall(Arc<Node<CallCell>>);
 
@@ -210,7 +213,7 @@ impl SpawnedCall {
     /// A call whose operation is queued.
     pub(crate) fn new<O: Operation + 'static>(started: CallStart, caller: Caller, op: O) -> Self {
         let (head, parents) = started.head(caller);
-        let state = State::queued(caller);
+        let state = CallState::queued(caller);
         let cargo = CallCell { state, op };
         Self(Arc::new(Node { head, cargo })).link(&parents)
     }
@@ -249,9 +252,11 @@ impl SpawnedCall {
         Frame::Token(self.cancel_token())
     }
 
-    /// Runs the operation on the worker, as its caller's thread would, unless it was withdrawn. `free` is called once nothing is left that could
-    /// take time, with the record let go of: before the caller is woken, so that his next call finds the worker free, unless waking him runs
-    /// somebody else's code.
+    /// Runs the operation on the worker, unless it was withdrawn.
+    ///
+    /// `free` marks the worker as free. It is called after the record is released, and before the
+    /// caller is woken: the next call of that caller must find the worker free. If waking the
+    /// caller runs other code (`Caller::Polled`), the caller is woken first.
     pub(crate) fn work(
         self,
         propagated: PropagatedToWorker,
@@ -263,81 +268,91 @@ impl SpawnedCall {
             self.op().clear();
             return;
         }
-        let run = |found: &mut Found<'_>| {
+        let run = |builder: &mut ReportBuilder<'_>| {
             let mut frame = self.frame();
             let _inside = frame::enter(&mut frame);
-            self.op().run(&self, found);
+            self.op().run(&self, builder);
         };
-        let found = Found::nothing(view.terms);
+        let builder = ReportBuilder::new(view.terms);
         let caller = view.state.caller;
-        propagated.within(found, &run, |panic, found, taken| {
-            self.conclude(panic, found, taken);
+        propagated.within(builder, &run, |panic, builder, captures| {
+            self.conclude(panic, builder, captures);
             if caller == Caller::Polled {
                 self.0.wake_caller();
             }
         });
-        // A parked thread wakes without running anybody's code.
-        let owner = self.0.take_caller_waker();
-        // Perhaps the last who holds the listener of a policy, callbacks, or a reason.
+        // Waking a parked thread runs no user code.
+        let caller_waker = self.0.take_caller_waker();
+        // This may be the last reference to a listener, to callbacks or to a reason.
         unwind::drop_catching(self);
         free();
-        if let Some(owner) = owner {
-            owner.wake();
+        if let Some(waker) = caller_waker {
+            waker.wake();
         }
     }
 
-    /// The operation has ended. Its answer goes to the caller if it counts and the caller is there, who then finds nothing of what was `taken` along still in use; else
-    /// its value is dropped here and reported. Who called this wakes the caller then.
-    pub(crate) fn conclude(&self, panic: Option<Payload>, found: Found<'_>, taken: &mut Captures) {
+    /// The operation has ended. Publishes its result if it counts and the caller still waits.
+    /// Otherwise drops the value and emits the late event. The code that calls this wakes the
+    /// caller afterwards.
+    pub(crate) fn conclude(
+        &self,
+        panic: Option<Payload>,
+        builder: ReportBuilder<'_>,
+        captures: &mut Captures,
+    ) {
         let (view, op) = (self.view(), self.op());
-        let report = found.report(panic.as_ref());
-        if !view.stands(&report) {
-            self.stop(panic, report, taken);
+        let report = builder.build(panic.as_ref());
+        if !view.counts(&report) {
+            self.stop(panic, report, captures);
             return;
         }
-        op.answer(panic, report);
-        // If the caller leaves right after this look, the late report is made outside.
-        if !view.is_left() {
-            taken.let_go();
+        op.store_result(panic, report);
+        // Captured values are released before the result is published, so that the caller finds
+        // them unused. If the caller leaves right after this check, the late event is emitted
+        // without them.
+        if !view.has_caller_left() {
+            captures.let_go();
         }
-        if view.answer() {
+        if view.publish() {
             return;
         }
-        if let Some((panic, report)) = op.take_answer(&mut ()) {
-            self.stop(panic, report, taken);
+        if let Some((panic, report)) = op.take_result(&mut ()) {
+            self.stop(panic, report, captures);
         }
     }
 
-    /// The operation has ended without an answer that counts.
-    fn stop(&self, panic: Option<Payload>, report: Report, taken: &mut Captures) {
+    /// The operation has ended without a result that counts.
+    fn stop(&self, panic: Option<Payload>, report: Report, captures: &mut Captures) {
         let mut report = Some(report);
         let mut panic = Some(panic);
-        let panic_here = taken.inside(&mut || {
+        let panic_here = captures.inside(&mut || {
             self.op().clear();
             unwind::drop_catching(panic.take());
             if let Some(report) = report.take() {
                 self.view().stop(report);
             }
         });
-        debug_assert!(panic_here.is_none(), "nothing of ours panics");
+        debug_assert!(panic_here.is_none(), "this code catches all panics");
     }
 
-    /// The operation was destroyed before it had ended. A caller who waits gets `Cancelled`; one who has gone is told late.
+    /// The operation was destroyed unfinished. A caller that still waits gets `Cancelled`. If the
+    /// caller has left, a late event is emitted.
     #[cfg(feature = "tokio")]
     pub(crate) fn destroyed(&self) {
         self.view().destroyed();
         self.0.wake_caller();
     }
 
-    /// The caller gives up. After `Phase::Queued` the operation never runs; it still has to be dropped.
+    /// The caller leaves. After `Phase::Queued` the operation never runs, but it must still be
+    /// dropped.
     pub(crate) fn leave(&self) -> Phase {
         let phase = self.view().leave();
         self.0.forget_caller_waker();
         phase
     }
 
-    /// The caller withdraws a queued operation, which still has to be dropped; `false` if it has been
-    /// started.
+    /// The caller withdraws a queued operation, which must still be dropped. Returns `false` if it
+    /// has started.
     pub(crate) fn withdraw(&self) -> bool {
         let is_withdrawn = self.view().withdraw();
         if is_withdrawn {

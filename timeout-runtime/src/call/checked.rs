@@ -1,24 +1,26 @@
-//! Functions that options name, after their bound has been checked.
+//! Functions given to options (`fallback`, `on_late`) after their bound was checked.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// A function of the shape `S`, if it is one. [`Checked::function`] of a value that is none gives a function that is never called: its
-/// bound has reported the mistake, and the call that generated code writes is no second one.
+/// A function given to an option, if it has the shape `S`.
+///
+/// If it does not, its bound has already reported that. [`Checked::function`] then resolves to the
+/// method of [`NotAFunction`], so that the call in generated code is not a second error.
 pub struct Checked<F, S> {
     function: F,
-    otherwise: Otherwise<S>,
+    not_a_function: NotAFunction<S>,
 }
 
-/// Has the method `function` where [`Checked`] has none.
-pub struct Otherwise<S>(PhantomData<S>);
+/// Provides `function` if [`Checked`] does not.
+pub struct NotAFunction<S>(PhantomData<S>);
 
 impl<F, S> Checked<F, S> {
     pub(crate) fn new(function: F) -> Self {
         Self {
             function,
-            otherwise: Otherwise(PhantomData),
+            not_a_function: NotAFunction(PhantomData),
         }
     }
 
@@ -28,18 +30,18 @@ impl<F, S> Checked<F, S> {
 }
 
 impl<F, S> Deref for Checked<F, S> {
-    type Target = Otherwise<S>;
+    type Target = NotAFunction<S>;
 
-    fn deref(&self) -> &Otherwise<S> {
-        &self.otherwise
+    fn deref(&self) -> &NotAFunction<S> {
+        &self.not_a_function
     }
 }
 
-impl<S> Otherwise<S> {
-    /// A function of any argument.
+impl<S> NotAFunction<S> {
+    /// A function of any argument. It is never called.
     #[must_use]
     pub fn function<A, R>(&self) -> fn(A) -> R {
-        |_| unreachable!("the compiler has refused this")
+        |_| unreachable!("the bound of the option fails at compile time")
     }
 }
 
@@ -49,8 +51,8 @@ impl<F, S> fmt::Debug for Checked<F, S> {
     }
 }
 
-impl<S> fmt::Debug for Otherwise<S> {
+impl<S> fmt::Debug for NotAFunction<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Otherwise").finish_non_exhaustive()
+        f.debug_struct("NotAFunction").finish_non_exhaustive()
     }
 }

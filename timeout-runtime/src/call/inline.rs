@@ -1,4 +1,5 @@
-//! Operations where their caller is, and the verdict on them. Those that are polled are in `polled.rs`.
+//! Operations that run on the thread of their caller, and the outcome of all operations that run in
+//! place. `polled.rs` polls futures in place.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -13,29 +14,29 @@ use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::report::{Classify, Found};
+use super::report::{Classify, ReportBuilder};
 use super::start::{CallStart, start};
-use super::view::{CallView, Caller, State};
+use super::view::{CallState, CallView, Caller};
 
-/// The frame of a call that has something to hear, if it starts.
+/// The frame of a call that has a token from its start, if the call starts.
 #[cold]
-pub(super) fn begin_linked(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
+pub(super) fn start_with_token(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
     let CallStart { terms, parents } = start(ask, clock.resolved())?;
     let node = NodeRef::new(terms, Watch::Clocked, &parents);
     Ok(Frame::Token(CancelToken(node)))
 }
 
 impl Frame {
-    /// The call as its two view see it; `caller` is both.
-    pub(super) fn view<T>(&mut self, caller: Caller, look: impl FnOnce(CallView<'_>) -> T) -> T {
-        let state = State::started(caller);
+    /// Runs `f` with a view of the call. `caller` is both of its sides.
+    pub(super) fn view<T>(&mut self, caller: Caller, f: impl FnOnce(CallView<'_>) -> T) -> T {
+        let state = CallState::started(caller);
         let late = Mutex::new(None);
         let (terms, token) = match self {
             Self::Outside => (&Terms::None, None),
             Self::Plain(call) => (&Terms::Plain(call.terms().clone()), None),
             Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
         };
-        look(CallView {
+        f(CallView {
             terms,
             state: &state,
             late: &late,
@@ -43,54 +44,57 @@ impl Frame {
         })
     }
 
-    /// Runs a piece of the operation inside its call. `Err` is its panic.
+    /// Runs a part of the operation inside its call. `Err` is its panic.
     #[inline]
-    pub(super) fn inside<T>(&mut self, piece: impl FnOnce() -> T) -> Result<T, Payload> {
+    pub(super) fn inside<T>(&mut self, part: impl FnOnce() -> T) -> Result<T, Payload> {
         let _inside = frame::enter(self);
-        catch_unwind(AssertUnwindSafe(piece))
+        catch_unwind(AssertUnwindSafe(part))
     }
 
-    /// As `inside`, compiled once and not for each piece. What it costs would show in each poll.
-    fn panic_inside(&mut self, piece: &mut dyn FnMut()) -> Option<Payload> {
+    /// As `inside`, but compiled once. `inside` is compiled for each closure, because an indirect
+    /// call would slow down every poll.
+    fn panic_inside(&mut self, part: &mut dyn FnMut()) -> Option<Payload> {
         let _inside = frame::enter(self);
-        unwind::panic_of(piece)
+        unwind::panic_of(part)
     }
 
-    /// Whether there is nothing to be done about what the operation has ended with.
+    /// Whether a value that the operation returns now is the outcome, and no event is due.
     #[inline]
-    pub(super) fn passes(&self) -> bool {
-        matches!(self, Self::Plain(call) if call.passes())
+    pub(super) fn needs_no_decision(&self) -> bool {
+        matches!(self, Self::Plain(call) if call.needs_no_decision())
     }
 
-    /// Whether nobody has the token, and nobody hears of the ending.
-    pub(super) fn is_unnoticed(&self) -> bool {
+    /// Whether the call has neither a token nor listeners.
+    pub(super) fn is_unobserved(&self) -> bool {
         matches!(self, Self::Plain(call) if !call.has_listeners())
     }
 
-    /// The operation has ended where its caller is, with a value or by `panic`: the verdict. A panic goes on.
+    /// The operation has ended in place, with `value` or by `panic`. Decides the outcome. Resumes a
+    /// panic that counts.
     #[cold]
-    fn judge(
+    fn decide_in_call(
         &mut self,
         caller: Caller,
         value: &mut dyn Value,
         panic: Option<Payload>,
     ) -> Result<(), TimeoutError> {
         let panic = self.view(caller, |view| {
-            let mut found = Found::nothing(view.terms);
-            let panic = panic.or_else(|| unwind::panic_of(&mut || value.assess(&mut found)));
-            let report = found.report(panic.as_ref());
-            if view.stands(&report) && view.answer() {
-                view.answered(report);
+            let mut builder = ReportBuilder::new(view.terms);
+            let panic = panic.or_else(|| unwind::panic_of(&mut || value.assess(&mut builder)));
+            let report = builder.build(panic.as_ref());
+            if view.counts(&report) && view.publish() {
+                view.end_with_result(report);
                 return Ok(panic);
             }
             value.clear();
             unwind::drop_catching(panic);
             view.stop(report);
-            Err(view.unanswered(view.leave(), false))
+            Err(view.end_without_result(view.leave(), false))
         })?;
         match panic {
             Some(panic) => {
-                // It is not to be dropped by the panic, should that be one of asking what it means.
+                // Dropped here: if classifying the value panicked, its destructor must not run
+                // while that panic unwinds.
                 value.clear();
                 resume_unwind(panic)
             }
@@ -98,10 +102,10 @@ impl Frame {
         }
     }
 
-    /// The operation was dropped where its caller is, since the wait for it is over: the verdict.
+    /// The operation was dropped in place because the wait is over. Decides the outcome.
     pub(super) fn give_up(&mut self) -> TimeoutError {
         self.view(Caller::Polling, |view| {
-            view.unanswered(view.leave_dropped(), false)
+            view.end_without_result(view.leave_dropped(), false)
         })
     }
 }
@@ -118,9 +122,9 @@ where
 {
     let mut frame = match ask.plain(Clock::Real) {
         Ok(call) => Frame::Plain(call),
-        Err(ask) => begin_linked(ask, Clock::Real)?,
+        Err(ask) => start_with_token(ask, Clock::Real)?,
     };
-    let param = A::of(|| frame.token().cloned().unwrap_or_default());
+    let param = A::create(|| frame.token().cloned().unwrap_or_default());
     let mut op = Some((op, param));
     let mut value = None;
     let panic = frame.panic_inside(&mut || {
@@ -129,27 +133,27 @@ where
         }
     });
     match value {
-        Some(value) if frame.passes() => Ok(value),
-        value => judged(Caller::Running, value, panic, classify, &mut frame),
+        Some(value) if frame.needs_no_decision() => Ok(value),
+        value => decide(Caller::Running, value, panic, classify, &mut frame),
     }
 }
 
-/// What an operation has given where its caller is, whatever its type.
+/// The value of an operation that ran in place, of any type.
 trait Value {
     /// Notes that the operation has ended with it, and what it means.
-    fn assess(&self, found: &mut Found<'_>);
+    fn assess(&self, builder: &mut ReportBuilder<'_>);
 
     /// Drops the value.
     fn clear(&mut self);
 }
 
-struct Given<R>(Option<R>, Classify<R>);
+struct InlineValue<R>(Option<R>, Classify<R>);
 
-impl<R> Value for Given<R> {
-    fn assess(&self, found: &mut Found<'_>) {
+impl<R> Value for InlineValue<R> {
+    fn assess(&self, builder: &mut ReportBuilder<'_>) {
         if let Self(Some(value), classify) = self {
-            found.ended();
-            found.means(frame::outside(|| classify(value)));
+            builder.record_end();
+            builder.record_ending(frame::outside(|| classify(value)));
         }
     }
 
@@ -158,18 +162,18 @@ impl<R> Value for Given<R> {
     }
 }
 
-/// The value, if the verdict is that it counts.
+/// Returns the value if it counts.
 #[cold]
-pub(super) fn judged<R>(
+pub(super) fn decide<R>(
     caller: Caller,
     value: Option<R>,
     panic: Option<Payload>,
     classify: Classify<R>,
     frame: &mut Frame,
 ) -> Result<R, TimeoutError> {
-    let mut given = Given(value, classify);
-    frame.judge(caller, &mut given, panic)?;
-    match given.0 {
+    let mut value = InlineValue(value, classify);
+    frame.decide_in_call(caller, &mut value, panic)?;
+    match value.0 {
         Some(value) => Ok(value),
         None => unreachable!("an operation without a value has panicked"),
     }

@@ -4,7 +4,7 @@
 //! each of these may copy what it passes on. In a box, a large value costs an allocation in place
 //! of those copies, and next to no stack.
 
-/// In bytes. Below it, an allocation costs more than the copies do.
+/// In bytes. Below this size, an allocation costs more than the copies.
 const LARGE: usize = 2048;
 
 /// Whether values of this type move in a box.

@@ -1,9 +1,10 @@
-//! One call: from what was asked of it to its verdict.
+//! One call, from its options to its outcome.
 //!
 //! ```text
-//! ask ──► terms ──► worker, task: a record, its operation elsewhere; the caller waits (remote)
-//!                   inline, made: the operation where the caller is
-//!              both ──► view: look, leave, announce │ assess, answer, stop ──► verdict, event, error
+//! options ─► start ─► terms ─┬─► worker, task: a shared record (cell); the caller waits (waiter)
+//!                            └─► inline, polled, returned_future: the caller runs the operation
+//!
+//! both ─► view: progress, leave, announce │ start, publish, stop ─► verdict ─► event, return value
 //! ```
 
 pub(crate) mod ask;
@@ -27,18 +28,18 @@ pub(crate) mod worker;
 
 use crate::token::CancelToken;
 
-/// What an operation takes: its token, or nothing, and then no token is made for its sake.
+/// The argument of an operation: its token, or `()`. For `()`, no token is created.
 pub trait TokenParam: Sized + 'static {
-    /// The parameter; `token` makes the token.
-    fn of(token: impl FnOnce() -> CancelToken) -> Self;
+    /// The argument. `token` creates the token.
+    fn create(token: impl FnOnce() -> CancelToken) -> Self;
 }
 
 impl TokenParam for () {
-    fn of(_: impl FnOnce() -> CancelToken) -> Self {}
+    fn create(_: impl FnOnce() -> CancelToken) -> Self {}
 }
 
 impl TokenParam for CancelToken {
-    fn of(token: impl FnOnce() -> CancelToken) -> Self {
+    fn create(token: impl FnOnce() -> CancelToken) -> Self {
         token()
     }
 }

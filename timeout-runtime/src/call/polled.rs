@@ -1,4 +1,4 @@
-//! Operations that are polled where their caller is; [`InlineCall`] lives beside the pinned operation.
+//! [`InlineCall`]: a call whose operation is a future that is polled in place.
 
 use std::fmt;
 use std::future::Future;
@@ -13,12 +13,13 @@ use crate::token::CancelToken;
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::inline::{begin_linked, judged};
+use super::inline::{decide, start_with_token};
 use super::report::Classify;
 use super::rim::Finish;
-use super::view::{Caller, Look, Wait};
+use super::view::{Caller, Progress, Wait};
 
-/// A call whose operation is polled in place. It lives beside the operation's future, inside the caller's own:
+/// A call whose operation is polled in place. It is stored beside the future of the operation,
+/// inside the future of the caller:
 ///
 /// ```text
 /// let mut call = InlineCall::new(ask);      // dropped last
@@ -27,55 +28,57 @@ use super::view::{Caller, Look, Wait};
 /// call.run(op, ..).await                    // dropped first
 /// ```
 ///
-/// So there is no type and no copy between the futures of two nested calls, and the operation is dropped inside its call: whoever
-/// is dropped before it puts the call's frame in place, and the call, which is dropped after it, takes the frame out.
+/// So nested calls need no wrapper future and no copy. The operation is dropped inside its call:
+/// `InlineFuture` is dropped before it and installs the frame of the call, and `InlineCall` is
+/// dropped after it and removes the frame.
 pub struct InlineCall {
-    stage: Stage,
+    stage: InlineStage,
     frame: Frame,
     wait: Wait,
     alarm: CallerAlarm,
 }
 
-enum Stage {
-    /// From the entry until the verdict.
+enum InlineStage {
+    /// From the entry until the outcome.
     UnderWay,
     /// The call does not start.
     Refused(Box<TimeoutError>),
-    /// The wait is over, or the caller has gone; the operation is dropped next, inside the call's frame.
-    Dropping { gone: bool },
+    /// The wait is over, or the caller has left. The operation is dropped next, inside the frame of
+    /// the call.
+    Dropping { caller_left: bool },
     /// The operation has ended by itself.
     Over,
 }
 
-/// What comes after a poll that was pending.
-enum Next {
-    /// The signal has just been given: one more poll, for the operation to see it.
+/// What follows a poll that returned `Pending`.
+enum AfterPending {
+    /// The token has just been cancelled: poll once more, so that the operation can observe it.
     Poll,
     Wait,
     Over,
 }
 
 impl InlineCall {
-    /// The call starts now, unless it is refused.
+    /// Starts the call, or stores the error that refuses it.
     #[must_use]
     #[inline]
     pub fn new(ask: Ask) -> Self {
         match ask.plain(Clock::EXECUTOR) {
-            Ok(call) => Self::at(Stage::UnderWay, Frame::Plain(call)),
+            Ok(call) => Self::at(InlineStage::UnderWay, Frame::Plain(call)),
             Err(ask) => Self::linked(ask),
         }
     }
 
     #[cold]
     fn linked(ask: Ask) -> Self {
-        match begin_linked(ask, Clock::EXECUTOR) {
-            Ok(frame) => Self::at(Stage::UnderWay, frame),
+        match start_with_token(ask, Clock::EXECUTOR) {
+            Ok(frame) => Self::at(InlineStage::UnderWay, frame),
             Err(error) => Self::refused(error),
         }
     }
 
     #[inline]
-    fn at(stage: Stage, frame: Frame) -> Self {
+    fn at(stage: InlineStage, frame: Frame) -> Self {
         Self {
             stage,
             frame,
@@ -85,20 +88,20 @@ impl InlineCall {
     }
 
     fn refused(error: TimeoutError) -> Self {
-        Self::at(Stage::Refused(Box::new(error)), Frame::Outside)
+        Self::at(InlineStage::Refused(Box::new(error)), Frame::Outside)
     }
 
-    /// The call starts now, with an operation that was made before with this token.
-    pub(crate) fn of_made(ask: Ask, token: &CancelToken) -> Self {
+    /// Starts a call whose operation was created before, with this token.
+    pub(crate) fn with_returned_future(ask: Ask, token: &CancelToken) -> Self {
         let mut call = Self::new(ask);
-        let refusal = if let Stage::Refused(error) = &call.stage {
+        let refusal = if let InlineStage::Refused(error) = &call.stage {
             Some((error.cause(), None))
         } else {
             token.0.cancellation()
         };
         if let Some((cause, reason)) = refusal {
             token.0.cancel(cause, None);
-            if let Stage::UnderWay = call.stage {
+            if let InlineStage::UnderWay = call.stage {
                 let error = call.frame.view(Caller::Polling, |view| {
                     view.terms.not_started(cause, reason)
                 });
@@ -113,11 +116,11 @@ impl InlineCall {
         call
     }
 
-    /// What the operation takes: its token, or nothing.
+    /// The argument of the operation: its token or nothing.
     #[inline]
     pub fn param<A: TokenParam>(&mut self) -> A {
-        // Of a call that is refused nobody will read it: the operation is not polled.
-        A::of(|| self.frame.token().cloned().unwrap_or_default())
+        // A refused call has no token. Its operation is never polled, so the default is never read.
+        A::create(|| self.frame.token().cloned().unwrap_or_default())
     }
 
     /// Polls `op` until the verdict.
@@ -127,8 +130,8 @@ impl InlineCall {
         op: Pin<&'a mut Fut>,
         classify: Classify<R>,
         finish: M,
-    ) -> Run<'a, R, Fut, M> {
-        Run {
+    ) -> InlineFuture<'a, R, Fut, M> {
+        InlineFuture {
             call: self,
             op,
             rim: Some((classify, finish)),
@@ -144,50 +147,50 @@ impl InlineCall {
         context: &mut Context<'_>,
         finish: impl FnOnce(Result<R, TimeoutError>) -> T,
     ) -> Poll<T> {
-        if !matches!(self.stage, Stage::UnderWay) {
+        if !matches!(self.stage, InlineStage::UnderWay) {
             return Poll::Ready(finish(Err(self.refusal())));
         }
         loop {
             let (value, panic) = match self.frame.inside(|| op.as_mut().poll(context)) {
-                Ok(Poll::Ready(value)) if self.frame.passes() => {
-                    self.stage = Stage::Over;
+                Ok(Poll::Ready(value)) if self.frame.needs_no_decision() => {
+                    self.stage = InlineStage::Over;
                     return Poll::Ready(finish(Ok(value)));
                 }
                 Ok(Poll::Ready(value)) => (Some(value), None),
                 Ok(Poll::Pending) if self.is_watched(context) => return Poll::Pending,
-                Ok(Poll::Pending) => match self.next(context) {
-                    Next::Poll => continue,
-                    Next::Wait => return Poll::Pending,
-                    Next::Over => return Poll::Ready(finish(Err(self.give_up()))),
+                Ok(Poll::Pending) => match self.after_pending(context) {
+                    AfterPending::Poll => continue,
+                    AfterPending::Wait => return Poll::Pending,
+                    AfterPending::Over => return Poll::Ready(finish(Err(self.give_up()))),
                 },
                 Err(panic) => (None, Some(panic)),
             };
-            self.stage = Stage::Over;
+            self.stage = InlineStage::Over;
             let frame = &mut self.frame;
-            let ending = judged(Caller::Polling, value, panic, classify, frame);
+            let ending = decide(Caller::Polling, value, panic, classify, frame);
             return Poll::Ready(finish(ending));
         }
     }
 
-    /// Why the call has not started.
+    /// The error that refused the call.
     #[cold]
     fn refusal(&self) -> TimeoutError {
         match &self.stage {
-            Stage::Refused(error) => (**error).clone(),
+            InlineStage::Refused(error) => (**error).clone(),
             _ => panic!("a finished call was polled again"),
         }
     }
 
-    /// The caller has gone. If there is no verdict yet, the operation is dropped next.
+    /// The caller has left. If there is no outcome yet, the operation is dropped next.
     #[inline]
     pub(crate) fn leave(&mut self) {
-        if matches!(self.stage, Stage::UnderWay) {
+        if matches!(self.stage, InlineStage::UnderWay) {
             self.frame.abandon();
             self.drop_next(true);
         }
     }
 
-    /// Whether the task will be woken when there is something to look at, and there is nothing now.
+    /// Whether an alarm already wakes the task at the deadline, and nothing has to be checked now.
     #[inline]
     fn is_watched(&mut self, context: &Context<'_>) -> bool {
         matches!(self.frame, Frame::Plain(_))
@@ -195,19 +198,19 @@ impl InlineCall {
             && self.alarm.watches(context)
     }
 
-    /// The operation is pending: looks at the clock and the token, with the task registered first.
-    fn next(&mut self, context: &mut Context<'_>) -> Next {
+    /// The operation is pending. Registers the task first, then checks the clock and the token.
+    fn after_pending(&mut self, context: &mut Context<'_>) -> AfterPending {
         if let Frame::Plain(call) = &mut self.frame {
-            if call.is_over() {
+            if call.has_expired() {
                 return if self.wait.end_now() {
-                    Next::Poll
+                    AfterPending::Poll
                 } else {
-                    Next::Over
+                    AfterPending::Over
                 };
             }
             let deadline = call.terms().deadline();
             self.alarm.set(Clock::Real, deadline, context);
-            return Next::Wait;
+            return AfterPending::Wait;
         }
         if let Frame::Token(CancelToken(token)) = &self.frame {
             token.ensure_timer();
@@ -216,21 +219,21 @@ impl InlineCall {
         let was_ending = self.wait.is_ending();
         let wait = &mut self.wait;
         let (look, clock) = self.frame.view(Caller::Polling, |view| {
-            (view.look(wait), view.terms.clock())
+            (view.progress(wait), view.terms.clock())
         });
         if !was_ending && self.wait.is_ending() {
-            return Next::Poll;
+            return AfterPending::Poll;
         }
         match look {
-            Look::Wait(until) => {
+            Progress::Wait(until) => {
                 self.alarm.set(clock, until, context);
-                Next::Wait
+                AfterPending::Wait
             }
-            Look::Over | Look::Withdraw | Look::Answered => Next::Over,
+            Progress::Over | Progress::Withdraw | Progress::Published => AfterPending::Over,
         }
     }
 
-    /// The wait is over without an answer.
+    /// The wait is over without a result.
     #[cold]
     fn give_up(&mut self) -> TimeoutError {
         let error = self.frame.give_up();
@@ -238,50 +241,51 @@ impl InlineCall {
         error
     }
 
-    /// The operation is dropped next, inside its call.
+    /// Installs the frame of the call, in which the operation is dropped next.
     #[cold]
-    fn drop_next(&mut self, gone: bool) {
+    fn drop_next(&mut self, caller_left: bool) {
         frame::push(&mut self.frame);
-        self.stage = Stage::Dropping { gone };
+        self.stage = InlineStage::Dropping { caller_left };
     }
 }
 
 impl Drop for InlineCall {
     #[inline]
     fn drop(&mut self) {
-        if let Stage::Dropping { gone } = self.stage {
-            self.dropped(gone);
+        if let InlineStage::Dropping { caller_left } = self.stage {
+            self.dropped(caller_left);
         }
     }
 }
 
 impl InlineCall {
-    /// The operation was dropped.
+    /// The operation was dropped. Removes the frame of the call.
     #[cold]
-    fn dropped(&mut self, gone: bool) {
+    fn dropped(&mut self, caller_left: bool) {
         frame::pop(&mut self.frame);
-        if gone && !self.frame.is_unnoticed() {
+        if caller_left && !self.frame.is_unobserved() {
             self.frame.view(Caller::Polling, |view| {
-                view.dropped(view.leave_dropped(), None);
+                view.end_dropped(view.leave_dropped(), None);
             });
         }
     }
 }
 
-/// The way of an inline call to its verdict; made by `InlineCall::run`.
+/// The future of an inline call, created by `InlineCall::run`.
 ///
-/// Cancel safe if the operation is: dropping it before the verdict fires the token, and the operation is dropped next.
+/// Cancel safe if the operation is. Dropping it before the outcome cancels the token; the operation
+/// is dropped next.
 #[must_use = "futures do nothing unless polled"]
-pub struct Run<'a, R, Fut, M> {
+pub struct InlineFuture<'a, R, Fut, M> {
     call: &'a mut InlineCall,
     op: Pin<&'a mut Fut>,
     rim: Option<(Classify<R>, M)>,
 }
 
-// The operation is pinned where it lives, nothing in here is.
-impl<R, Fut, M> Unpin for Run<'_, R, Fut, M> {}
+// The operation is pinned outside; nothing in this struct is.
+impl<R, Fut, M> Unpin for InlineFuture<'_, R, Fut, M> {}
 
-impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for Run<'_, R, Fut, M> {
+impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for InlineFuture<'_, R, Fut, M> {
     type Output = M::Output;
 
     #[inline]
@@ -290,15 +294,16 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for Run<'_, R, Fut, M> {
         let Some((classify, _)) = *rim else {
             panic!("a finished call was polled again");
         };
-        // What is made of the ending is made in there: an answer that moves once less is half as much again as the rest of a ready call.
+        // Converting inside `poll` avoids one move of the result. That move costs half of a ready
+        // call.
         call.poll(op, classify, context, |ending| match rim.take() {
             Some((_, finish)) => finish.finish(ending),
-            None => unreachable!("it was there before the poll"),
+            None => unreachable!("it was `Some` before the poll"),
         })
     }
 }
 
-impl<R, Fut, M> Drop for Run<'_, R, Fut, M> {
+impl<R, Fut, M> Drop for InlineFuture<'_, R, Fut, M> {
     #[inline]
     fn drop(&mut self) {
         self.call.leave();
@@ -311,8 +316,8 @@ impl fmt::Debug for InlineCall {
     }
 }
 
-impl<R, Fut, M> fmt::Debug for Run<'_, R, Fut, M> {
+impl<R, Fut, M> fmt::Debug for InlineFuture<'_, R, Fut, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").finish_non_exhaustive()
+        f.debug_struct("InlineFuture").finish_non_exhaustive()
     }
 }

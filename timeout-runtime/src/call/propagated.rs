@@ -1,4 +1,4 @@
-//! What the caller's thread hands to whoever runs the operation elsewhere.
+//! State that propagates from the caller's thread to the worker or task of the operation.
 
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
@@ -7,29 +7,29 @@ use crate::muted;
 use crate::propagator::Captures;
 use crate::unwind::{self, Payload};
 
-use super::report::Found;
+use super::report::ReportBuilder;
 
-/// What goes along to a worker and to a task alike; mostly nothing.
+/// The part that is the same for workers and tasks. Usually empty.
 pub(crate) struct Propagated(Option<Box<PropagatedState>>);
 
 struct PropagatedState {
     muted: Vec<u64>,
-    taken: Captures,
+    captures: Captures,
 }
 
 impl Propagated {
-    /// Captures at the call.
+    /// Captures the state of the current thread.
     pub(crate) fn capture() -> Self {
-        let (muted, taken) = (muted::all(), Captures::capture());
-        let is_nothing = muted.is_empty() && taken.is_nothing();
-        Self((!is_nothing).then(|| Box::new(PropagatedState { muted, taken })))
+        let (muted, captures) = (muted::all(), Captures::capture());
+        let is_nothing = muted.is_empty() && captures.is_nothing();
+        Self((!is_nothing).then(|| Box::new(PropagatedState { muted, captures })))
     }
 
-    /// Runs `f` for the caller's listeners, with what propagators have taken propagated.
+    /// Runs `f` with the caller's muted functions and with the captured values.
     pub(crate) fn on_behalf<T>(&mut self, f: impl FnOnce(&mut Captures) -> T) -> T {
         match self.0.as_deref_mut() {
             None => f(&mut Captures::default()),
-            Some(PropagatedState { muted, taken }) => muted::mute(muted, || f(taken)),
+            Some(PropagatedState { muted, captures }) => muted::mute(muted, || f(captures)),
         }
     }
 }
@@ -40,7 +40,7 @@ impl Drop for Propagated {
     }
 }
 
-/// What goes along to a worker, for the length of the operation only.
+/// The state for a worker. It is released when the operation ends.
 pub(crate) struct PropagatedToWorker {
     propagated: Propagated,
     #[cfg(feature = "tokio")]
@@ -56,29 +56,31 @@ impl PropagatedToWorker {
         }
     }
 
-    /// Runs the operation as the caller's thread would, inside its runtime and what propagators have taken propagated, and then `after` with its panic, if it had one,
-    /// outside. Either works for the caller's listeners.
+    /// Runs the operation inside the runtime of the caller and the captured context. Then calls
+    /// `after` outside of both, with the operation's panic if it had one. The caller's muted
+    /// functions stay muted in both.
     pub(crate) fn within<'a>(
         mut self,
-        mut found: Found<'a>,
-        op: &dyn Fn(&mut Found<'a>),
-        after: impl FnOnce(Option<Payload>, Found<'a>, &mut Captures),
+        mut builder: ReportBuilder<'a>,
+        op: &dyn Fn(&mut ReportBuilder<'a>),
+        after: impl FnOnce(Option<Payload>, ReportBuilder<'a>, &mut Captures),
     ) {
-        self.propagated.on_behalf(|taken| {
+        self.propagated.on_behalf(|captures| {
             let mut panic = None;
-            // An operation can make leaving the runtime panic, by what it does with guards of its own: that is its panic.
+            // An operation that leaks or reorders its own runtime guards makes leaving the runtime
+            // panic. That counts as a panic of the operation.
             let late = unwind::panic_of(&mut || {
                 #[cfg(feature = "tokio")]
                 let _inside = self.runtime.as_ref().map(Handle::enter);
-                panic = taken.inside(&mut || op(&mut found));
+                panic = captures.inside(&mut || op(&mut builder));
             });
             if late.is_some() {
                 unwind::drop_catching(std::mem::replace(&mut panic, late));
             }
-            // By then the runtime may be shut down.
+            // Released before the caller continues, which may shut the runtime down.
             #[cfg(feature = "tokio")]
             drop(self.runtime);
-            after(panic, found, taken);
+            after(panic, builder, captures);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! [`Report`]: the operation's own account of its end, and what it is made of.
+//! [`Report`]: when and how an operation ended.
 
 use std::fmt::Debug;
 use std::sync::Mutex;
@@ -10,19 +10,19 @@ use crate::terms::Terms;
 use crate::tick::Tick;
 use crate::unwind::{self, Payload};
 
-/// How an operation tells an answer from an error.
+/// Classifies the value that an operation returned.
 pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Ending<'a>;
 
-/// What is found out about an operation that has ended.
-pub(crate) struct Found<'a> {
+/// Builds the report of an operation that has ended.
+pub(crate) struct ReportBuilder<'a> {
     terms: &'a Terms,
     at: Option<Tick>,
     fault: Option<Fault>,
 }
 
-impl<'a> Found<'a> {
-    /// Nothing so far about an operation of a call with these terms.
-    pub(crate) fn nothing(terms: &'a Terms) -> Self {
+impl<'a> ReportBuilder<'a> {
+    /// For an operation of a call with these terms.
+    pub(crate) fn new(terms: &'a Terms) -> Self {
         Self {
             terms,
             at: None,
@@ -30,50 +30,53 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The operation has ended right now, by its own clock, or at a glance where that is enough: nobody is told the time, and the deadline is
-    /// far. Called before `means`, which may take its time to find out.
-    pub(crate) fn ended(&mut self) {
-        let is_unhurried = !self.terms.policy().has_listeners() && self.terms.is_clearly_ahead();
-        self.at = Some(if is_unhurried {
+    /// Records that the operation has ended now. Called before `record_ending`, which may run slow
+    /// user code.
+    ///
+    /// Without listeners, and with a deadline that is far away, a coarse clock reading is enough.
+    pub(crate) fn record_end(&mut self) {
+        let is_coarse_enough =
+            !self.terms.policy().has_listeners() && self.terms.is_clearly_ahead();
+        self.at = Some(if is_coarse_enough {
             Tick::now_coarse()
         } else {
             self.terms.now()
         });
     }
 
-    /// What its value means.
-    pub(crate) fn means(&mut self, ending: Ending<'_>) {
+    /// Records how the operation ended, except for a panic.
+    pub(crate) fn record_ending(&mut self, ending: Ending<'_>) {
         self.fault = match ending {
             Ending::Answer => None,
             Ending::Error(error) => {
-                let heard = self.terms.policy().has_listeners();
-                Some(Fault::Error(error_failure(error, heard)))
+                let has_listeners = self.terms.policy().has_listeners();
+                Some(Fault::Error(error_failure(error, has_listeners)))
             }
-            Ending::Nothing => Some(Fault::Nothing),
+            Ending::Nothing => Some(Fault::NoValue),
         };
     }
 
-    /// The operation's own account of how it has ended: by `panic`, or as was found.
-    pub(crate) fn report(self, panic: Option<&Payload>) -> Report {
-        let heard = self.terms.policy().has_listeners();
+    /// The report. A `panic` takes precedence over the recorded ending.
+    pub(crate) fn build(self, panic: Option<&Payload>) -> Report {
+        let has_listeners = self.terms.policy().has_listeners();
         let fault = match panic {
-            Some(payload) => Some(Fault::Panic(panic_failure(payload, heard))),
+            Some(payload) => Some(Fault::Panic(panic_failure(payload, has_listeners))),
             None => self.fault,
         };
         Report::new(self.at.unwrap_or_else(|| self.terms.now()), fault)
     }
 }
 
-/// The operation's own account of its end.
+/// When and how an operation ended.
 pub(crate) struct Report {
     pub(super) at: Tick,
-    /// Unless there was an answer.
+    /// `None` for a success.
     fault: Option<Box<Fault>>,
 }
 
-/// What there was in place of an answer.
+/// How an operation failed. `NoValue` is the `None` of an `Option`.
 pub(super) enum Fault {
-    Nothing,
+    NoValue,
     Error(Failure<'static>),
     Panic(Failure<'static>),
 }
@@ -86,7 +89,7 @@ impl Report {
         }
     }
 
-    /// Of an operation that was destroyed before it had ended.
+    /// The report of an operation that was destroyed unfinished.
     #[cfg(feature = "tokio")]
     pub(super) fn unfinished(at: Tick) -> Self {
         Self::new(at, Some(Fault::Error(Failure::Unfinished)))
@@ -103,26 +106,26 @@ impl Report {
         )
     }
 
-    /// What listeners are told if it counted.
-    pub(super) fn in_time(self) -> EventKind<'static> {
+    /// The event if the result counts.
+    pub(super) fn into_event(self) -> EventKind<'static> {
         match self.fault.map(|fault| *fault) {
-            None | Some(Fault::Nothing) => EventKind::Succeeded,
+            None | Some(Fault::NoValue) => EventKind::Succeeded,
             Some(Fault::Error(failure) | Fault::Panic(failure)) => EventKind::Failed(failure),
         }
     }
 
-    /// What they are told if it came late, where no value counts like an error.
-    pub(super) fn late(self) -> EventKind<'static> {
+    /// The event if the result is late. A missing value counts as an error here.
+    pub(super) fn into_late_event(self) -> EventKind<'static> {
         let failure = match self.fault.map(|fault| *fault) {
             None => return EventKind::AbandonedWorkerSucceeded,
-            Some(Fault::Nothing) => Failure::Error("None".into()),
+            Some(Fault::NoValue) => Failure::Error("None".into()),
             Some(Fault::Error(failure) | Fault::Panic(failure)) => failure,
         };
         EventKind::AbandonedWorkerFailed(failure)
     }
 }
 
-/// Where the operation leaves its report if its answer does not count.
+/// Stores the report of an operation whose result does not count.
 pub(crate) trait LateReport {
     fn put(&self, report: Report);
     fn take(&self) -> Option<Report>;
@@ -138,17 +141,17 @@ impl LateReport for Mutex<Option<Report>> {
     }
 }
 
-fn panic_failure(payload: &Payload, heard: bool) -> Failure<'static> {
-    Failure::Panic(if heard {
+fn panic_failure(payload: &Payload, has_listeners: bool) -> Failure<'static> {
+    Failure::Panic(if has_listeners {
         unwind::text(payload).to_owned().into()
     } else {
         "".into()
     })
 }
 
-/// An error's text is somebody else's code, and is asked for only if it is heard.
-fn error_failure(error: &dyn Debug, heard: bool) -> Failure<'static> {
-    if !heard {
+/// Formatting an error runs user code, so it is skipped without listeners.
+fn error_failure(error: &dyn Debug, has_listeners: bool) -> Failure<'static> {
+    if !has_listeners {
         return Failure::Error("".into());
     }
     let text = unwind::catch(|| format!("{error:?}")).unwrap_or_else(|payload| {

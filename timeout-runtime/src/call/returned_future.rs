@@ -1,5 +1,5 @@
-//! Operations that are made at the call, by a function that returns a future: polled in place, within the limit from the first
-//! poll on.
+//! Calls of functions that return futures: the function runs at the call, and its future is polled
+//! in place. The limit starts at the first poll.
 
 use std::fmt;
 use std::future::Future;
@@ -19,35 +19,37 @@ use super::report::Classify;
 use super::rim::Finish;
 
 pin_project! {
-    /// A call that starts when it is first polled; its operation is there already.
+    /// A call that starts at its first poll. Its operation already exists.
     ///
-    /// Cancel safe if the operation is: a call that is dropped fires its token and drops the operation, in this order once it has started.
+    /// Cancel safe if the operation is. Dropping the call cancels its token and drops the
+    /// operation. A started call cancels first.
     #[must_use = "futures do nothing unless polled"]
     pub struct ReturnedFutureCall<R, Fut, M> {
-        // In this order: the operation is dropped inside its call.
+        // The order matters: the operation is dropped before `stage`, inside its call.
         #[pin]
         op: Option<Fut>,
-        stage: Stage,
+        stage: CallStage,
         rim: Option<(Classify<R>, M)>,
     }
 
     impl<R, Fut, M> PinnedDrop for ReturnedFutureCall<R, Fut, M> {
         fn drop(this: Pin<&mut Self>) {
-            if let Stage::UnderWay(call) = this.project().stage {
+            if let CallStage::UnderWay(call) = this.project().stage {
                 call.leave();
             }
         }
     }
 }
 
-enum Stage {
-    /// Until the first poll. The token is the one that the operation was made with, if it asked for one.
+enum CallStage {
+    /// Before the first poll. The guard holds the token of the operation, if the operation takes
+    /// one.
     Before(Ask, Option<DropGuard>),
     UnderWay(InlineCall),
     Over,
 }
 
-/// Has `op` make its operation now; the call starts later.
+/// Calls `op` to create the future. The call starts later.
 pub(crate) fn returned_future<R, A, F, Fut, M>(
     ask: Ask,
     classify: Classify<R>,
@@ -59,7 +61,7 @@ where
     F: FnOnce(A) -> Fut,
 {
     let mut guard = None;
-    let param = A::of(|| {
+    let param = A::create(|| {
         let terms = Terms::ahead(ask.policy.clone(), ask.limit);
         let token = CancelToken(NodeRef::new(terms, Watch::Clocked, &[]));
         guard = Some(token.drop_guard());
@@ -67,13 +69,13 @@ where
     });
     ReturnedFutureCall {
         op: Some(op(param)),
-        stage: Stage::Before(ask, guard),
+        stage: CallStage::Before(ask, guard),
         rim: Some((classify, finish)),
     }
 }
 
-impl Stage {
-    /// The call, which starts now if it has not before.
+impl CallStage {
+    /// The call. Starts it if this is the first poll.
     fn call(&mut self) -> &mut InlineCall {
         if matches!(self, Self::Before(..)) {
             self.start();
@@ -87,7 +89,7 @@ impl Stage {
     fn start(&mut self) {
         if let Self::Before(ask, token) = std::mem::replace(self, Self::Over) {
             *self = Self::UnderWay(match token.map(DropGuard::disarm) {
-                Some(token) => InlineCall::of_made(ask, &token),
+                Some(token) => InlineCall::with_returned_future(ask, &token),
                 None => InlineCall::new(ask),
             });
         }
@@ -109,13 +111,13 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for ReturnedFutureCall<R, 
             return Poll::Pending;
         };
         {
-            // Dropped after the operation, also if that panics.
-            let _call = std::mem::replace(this.stage, Stage::Over);
+            // Dropped after the operation, even if dropping the operation panics.
+            let _call = std::mem::replace(this.stage, CallStage::Over);
             this.op.set(None);
         }
         match this.rim.take() {
             Some((_, finish)) => Poll::Ready(finish.finish(ending)),
-            None => unreachable!("it was there before the poll"),
+            None => unreachable!("it was `Some` before the poll"),
         }
     }
 }

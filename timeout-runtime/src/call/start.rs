@@ -1,4 +1,4 @@
-//! The entry of a call: its terms are settled, or it is refused.
+//! Starts a call: computes its terms, or refuses it.
 
 use crate::deadline::Clock;
 use crate::error::{Cause, TimeoutError};
@@ -12,14 +12,14 @@ use crate::workers;
 use super::ask::Ask;
 use super::view::Caller;
 
-/// A call about to start, and the tokens that stop it.
+/// A call that may start, and the tokens that cancel it.
 pub(crate) struct CallStart {
     pub(crate) terms: Terms,
     pub(crate) parents: Vec<NodeRef>,
 }
 
 impl CallStart {
-    /// The head of the call's token, with the tokens that it is to be linked below.
+    /// The head of the call's token, and the parents that the token must be linked to.
     pub(crate) fn head(self, caller: Caller) -> (Head, Vec<NodeRef>) {
         let watch = match caller {
             Caller::Parked if self.terms.cancels_at_deadline() => Watch::Watched,
@@ -29,8 +29,10 @@ impl CallStart {
     }
 }
 
-/// Settles the terms of a call that starts now. It does not start if it has ended already, or if too many abandoned operations of
-/// its name are still running.
+/// Computes the terms of a call that starts now.
+///
+/// Refuses the call if its deadline has passed, if one of its tokens is cancelled, or if too many
+/// abandoned operations of its name are still running.
 pub(crate) fn start(ask: Ask, clock: Clock) -> Result<CallStart, TimeoutError> {
     let plain_limit = ask.plain_limit().filter(|_| clock == Clock::Real);
     if let Some(limit) = plain_limit {
@@ -50,39 +52,40 @@ pub(crate) fn start(ask: Ask, clock: Clock) -> Result<CallStart, TimeoutError> {
         inherit,
     } = ask;
     let start = clock.now();
-    // What a bare context says. A call's deadline is its token's.
-    let mut bare = Tick::NEVER;
-    // The end of the call around this one; where it has none of its own, what is inherited is the end.
-    let mut outer_end = Some(Tick::NEVER);
-    let outer = if inherit { frame::current() } else { None };
-    if let Some(outer) = outer {
-        bare = outer.bare.on_clock(clock);
-        outer_end = outer.end.map(|end| end.on_clock(clock));
+    // The deadline of an enclosing context. The deadline of an enclosing call comes with its token.
+    let mut context_deadline = Tick::NEVER;
+    // The latest time at which the enclosing caller stops waiting. `None`: the inherited deadline
+    // applies.
+    let mut enclosing_end = Some(Tick::NEVER);
+    let enclosing = if inherit { frame::current() } else { None };
+    if let Some(enclosing) = enclosing {
+        context_deadline = enclosing.context_deadline.on_clock(clock);
+        enclosing_end = enclosing.end.map(|end| end.on_clock(clock));
         if !parents
             .iter()
-            .any(|parent| parent.address() == outer.token.0.address())
+            .any(|parent| parent.address() == enclosing.token.0.address())
         {
-            parents.push(outer.token.0);
+            parents.push(enclosing.token.0);
         }
     }
-    let mut inherited = bare;
+    let mut inherited = context_deadline;
     for parent in &parents {
         inherited = inherited.min(parent.deadline().on_clock(clock));
     }
     let own = limit.map_or(Tick::NEVER, |limit| start.plus(limit));
     let bound = inherited.min(shared.on_clock(clock));
-    // At equal times the deadline that was there first is the cause.
+    // At equal instants, the inherited or shared deadline is the cause.
     let (deadline, cause) = if bound <= own && !bound.is_never() {
         (bound, Cause::DeadlineExceeded)
     } else {
         (own, Cause::TimedOut)
     };
-    // Grace follows the signal; a call that gives none has none.
+    // Grace starts at the cancellation. Without one (`cancel = false`) there is no grace.
     let (cancels_at, end) = if policy.cancel {
-        let outer_end = outer_end.unwrap_or(inherited);
-        (deadline, deadline.plus(grace).min(outer_end))
+        let enclosing_end = enclosing_end.unwrap_or(inherited);
+        (deadline, deadline.plus(grace).min(enclosing_end))
     } else {
-        (bare, deadline)
+        (context_deadline, deadline)
     };
     let terms = Terms::Full(Box::new(FullTerms {
         id: CallId::if_listened_to(&policy),

@@ -1,4 +1,4 @@
-//! Operations as tasks of the caller's Tokio runtime.
+//! Runs operations as tasks on the Tokio runtime of the caller.
 
 use std::any::Any;
 use std::fmt;
@@ -19,15 +19,15 @@ use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::cell::{Elsewhere, SpawnedCall, Stage, Typed};
+use super::cell::{Elsewhere, OperationStage, SpawnedCall, Typed};
 use super::large::is_large;
 use super::propagated::Propagated;
-use super::report::{Classify, Found};
+use super::report::{Classify, ReportBuilder};
 use super::start::{CallStart, start};
 use super::view::Caller;
 use super::waiter::{InFlight, Launch, WaitingCall};
 
-/// An operation that is to be spawned.
+/// An operation that is spawned at the first poll.
 pub struct Spawn<R, A, F, Fut> {
     ask: Ask,
     classify: Classify<R>,
@@ -78,12 +78,12 @@ where
     K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
 {
     let value = Typed {
-        stage: Mutex::new(Stage::<Elsewhere, R>::Empty),
+        stage: Mutex::new(OperationStage::<Elsewhere, R>::Empty),
         classify,
     };
     let call = SpawnedCall::new(started, Caller::Polled, value);
     runtime.spawn(OnTask {
-        side: Some(Side::of(call.clone())),
+        side: Some(TaskSide::of(call.clone())),
         start: Some(op),
         param: PhantomData,
         future: None,
@@ -91,7 +91,7 @@ where
     InFlight::new(call, None)
 }
 
-/// Spawns the future of `op` on the runtime around the call.
+/// Spawns the future of `op` on the current runtime.
 pub(crate) fn async_task<R, A, F, Fut, M>(
     ask: Ask,
     classify: Classify<R>,
@@ -107,16 +107,16 @@ pub(crate) fn async_task<R, A, F, Fut, M>(
     WaitingCall::new(launch, finish)
 }
 
-/// The operation's side, whatever the operation is.
-struct Side {
+/// The operation's side of a call, for operations of any type.
+struct TaskSide {
     call: SpawnedCall,
-    // The call's from the first poll on.
+    // `Outside` before the first poll, then the frame of the call.
     frame: Frame,
     propagated: Propagated,
     started: bool,
 }
 
-impl Side {
+impl TaskSide {
     fn of(call: SpawnedCall) -> Self {
         Self {
             call,
@@ -126,7 +126,8 @@ impl Side {
         }
     }
 
-    /// The operation is about to be polled; `false` if it was withdrawn before the first poll.
+    /// The operation is about to be polled. Returns `false` if it was withdrawn before the first
+    /// poll.
     fn start(&mut self) -> bool {
         if !self.started {
             self.started = self.call.view().start_on(None);
@@ -137,15 +138,15 @@ impl Side {
         self.started
     }
 
-    /// Runs a piece of the operation inside its call. A panic is given back.
-    fn inside(&mut self, piece: &mut dyn FnMut()) -> Option<Payload> {
+    /// Runs a part of the operation inside its call. Returns its panic.
+    fn inside(&mut self, part: &mut dyn FnMut()) -> Option<Payload> {
         let Self {
             frame, propagated, ..
         } = self;
-        propagated.on_behalf(|taken| {
-            taken.inside(&mut || {
+        propagated.on_behalf(|captures| {
+            captures.inside(&mut || {
                 let _inside = frame::enter(frame);
-                piece();
+                part();
             })
         })
     }
@@ -159,30 +160,32 @@ impl Side {
             ..
         } = self;
         drop(frame);
-        propagated.on_behalf(|taken| {
-            let mut found = Found::nothing(call.view().terms);
-            let panic = panic.or_else(|| taken.inside(&mut || call.op().keep(value, &mut found)));
-            call.conclude(panic, found, taken);
+        propagated.on_behalf(|captures| {
+            let mut builder = ReportBuilder::new(call.view().terms);
+            let panic = panic
+                .or_else(|| captures.inside(&mut || call.op().store_value(value, &mut builder)));
+            call.conclude(panic, builder, captures);
             call.token().wake_caller();
         });
     }
 
-    /// The operation was dropped before it had ended.
+    /// The operation was destroyed unfinished.
     fn destroyed(mut self) {
         let call = &self.call;
-        self.propagated.on_behalf(|taken| {
-            let panic = taken.inside(&mut || call.destroyed());
-            debug_assert!(panic.is_none(), "nothing of ours panics");
+        self.propagated.on_behalf(|captures| {
+            let panic = captures.inside(&mut || call.destroyed());
+            debug_assert!(panic.is_none(), "this code catches all panics");
         });
     }
 }
 
 pin_project! {
-    /// The operation: it starts at the first poll, and ends with its future, or unfinished where it is dropped.
+    /// The task. The operation starts at its first poll and ends with its future. It is destroyed
+    /// unfinished if the runtime drops the task earlier.
     struct OnTask<F, A, Fut> {
-        // Until the operation has ended.
-        side: Option<Side>,
-        // Until the first poll.
+        // `None` once the operation has ended.
+        side: Option<TaskSide>,
+        // `None` from the first poll on.
         start: Option<F>,
         param: PhantomData<fn(A)>,
         #[pin]
@@ -201,7 +204,7 @@ pin_project! {
                 unwind::drop_catching(panic);
                 side.destroyed();
             } else {
-                // Never polled, never started: the caller withdraws it.
+                // The operation never started: the caller withdraws it.
                 unwind::drop_catching(this.start.take());
             }
         }
@@ -231,7 +234,7 @@ where
         let mut value = None;
         let mut panic = side.inside(&mut || {
             if let (Some(start), Some(token)) = (this.start.take(), token.take()) {
-                this.future.set(Some(start(A::of(|| token))));
+                this.future.set(Some(start(A::create(|| token))));
             }
             let future = this.future.as_mut().as_pin_mut();
             if let Some(Poll::Ready(output)) = future.map(|future| future.poll(context)) {
@@ -241,7 +244,7 @@ where
         if value.is_none() && panic.is_none() {
             return Poll::Pending;
         }
-        // A panic while the operation's own variables are dropped is the operation's.
+        // A panic while the variables of the operation are dropped is a panic of the operation.
         if let Some(late) = side.inside(&mut || this.future.set(None)) {
             unwind::drop_catching(value.take());
             unwind::drop_catching(panic.replace(late));

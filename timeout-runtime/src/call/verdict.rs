@@ -1,51 +1,54 @@
-//! The verdict of one call, decided by one atomic word: no clock, no thread, no global.
+//! The verdict of one call: a single atomic word, without clocks, threads or globals.
 //!
 //! ```text
-//!            start               answer
-//!   queued ─────────► running ────────────► answered    the caller takes the answer
+//!            start              publish
+//!   queued ─────────► running ────────────► published   the caller takes the result
 //!      │                │  │ stop
-//!      │ withdraw leave │  └──────────────► stopped     the operation ended, its answer does not count
+//!      │ withdraw leave │  └──────────────► stopped     it ended, its result does not count
 //!      ▼                ▼
 //!   withdrawn          left ──── stop ────► left, ended
 //! ```
 //!
-//! The operation calls `start`, then `answer`, and `stop` where `answer` was not tried or failed; the caller calls `withdraw` or
-//! `leave`, then `announce`. Each is one read-modify-write of the word.
+//! The operation calls `start`, then `publish`. It calls `stop` if it did not call `publish`, or if
+//! `publish` failed. The caller calls `withdraw` or `leave`, then `announce`. Each of these is one
+//! read-modify-write of the word.
 //!
-//! 1. `answer` and `leave` exclude each other: one of them finds the other's bit.
-//! 2. `start` excludes `withdraw` and `leave` in the same way: a withdrawn operation never runs. A caller
-//!    whose `withdraw` fails has seen a phase that is over, and looks again: the operation that
-//!    has started meanwhile still has its grace.
-//! 3. After `leave`, the bits *announced* (the caller's verdict event is out) and *ended* (the operation has disposed of its
-//!    value) are each set once. Who sets the second one, and only he, reports the late ending, so it follows the verdict
-//!    event and comes once, and nobody waits.
-//! 4. The value of an answer belongs to the caller once `answer` succeeded, to the operation otherwise.
+//! 1. `publish` and `leave` exclude each other: the later one finds the bit of the earlier one.
+//! 2. `start` excludes `withdraw` and `leave` in the same way: a withdrawn operation never runs. A
+//!    caller whose `withdraw` fails has read an outdated phase. It reads the phase again, because
+//!    the operation that started in between still has its grace.
+//! 3. After `leave`, two bits are set once each. *Announced*: the caller has emitted the outcome
+//!    event. *Ended*: the operation has dropped its value. Only the side that sets the second bit
+//!    emits the late event. So the late event follows the outcome event, is emitted once, and
+//!    neither side waits.
+//! 4. The published value belongs to the caller if `publish` succeeded, and to the operation
+//!    otherwise.
 
 use crate::sync::{AtomicU8, Ordering};
 
 const STARTED: u8 = 1;
-const ANSWERED: u8 = 1 << 1;
+const PUBLISHED: u8 = 1 << 1;
 const LEFT: u8 = 1 << 2;
 const ANNOUNCED: u8 = 1 << 3;
 const ENDED: u8 = 1 << 4;
 
-/// Where a call stands.
+/// The phase of a call, as the caller sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No worker has taken it yet.
+    /// No worker or task has started the operation.
     Queued,
-    /// The operation runs.
+    /// The operation is running.
     Running,
-    /// The operation has published its answer.
-    Answered,
-    /// The operation has ended without an answer that counts.
+    /// The operation has published its result.
+    Published,
+    /// The operation has ended without a result that counts.
     Stopped,
 }
 
 impl Phase {
     fn of(word: u8) -> Self {
-        if word & ANSWERED != 0 {
-            Self::Answered
+        if word & PUBLISHED != 0 {
+            Self::Published
         } else if word & ENDED != 0 {
             Self::Stopped
         } else if word & STARTED != 0 {
@@ -61,22 +64,22 @@ impl Phase {
 pub(crate) struct Verdict(AtomicU8);
 
 impl Verdict {
-    /// A call whose operation waits for somebody to run it.
+    /// The verdict of a call whose operation is queued.
     pub(crate) fn new() -> Self {
         Self(AtomicU8::new(0))
     }
 
-    /// Where the call stands, as the caller sees it.
+    /// The current phase.
     pub(crate) fn phase(&self) -> Phase {
         Phase::of(self.0.load(Ordering::Acquire))
     }
 
-    /// Whether the caller has given up. He may at any time.
-    pub(crate) fn is_left(&self) -> bool {
+    /// Whether the caller has left. The caller can also leave right after this reading.
+    pub(crate) fn has_caller_left(&self) -> bool {
         self.0.load(Ordering::Relaxed) & LEFT != 0
     }
 
-    /// The operation is about to run; `false` if the caller has withdrawn it.
+    /// The operation is about to run. Returns `false` if the caller has left or withdrawn it.
     #[must_use]
     pub(crate) fn start(&self) -> bool {
         self.0
@@ -84,21 +87,22 @@ impl Verdict {
             .is_ok()
     }
 
-    /// The operation publishes the answer that it has stored; `false` if the caller has left.
+    /// Publishes the result that the operation has stored. Returns `false` if the caller has left.
     #[must_use]
-    pub(crate) fn answer(&self) -> bool {
+    pub(crate) fn publish(&self) -> bool {
         self.0
-            .compare_exchange(STARTED, ANSWERED, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(STARTED, PUBLISHED, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 
-    /// The operation has ended and disposed of what it made; `true` if the late report is the operation's to make.
+    /// The operation has ended and dropped its value. Returns `true` if the operation must emit the
+    /// late event.
     #[must_use]
     pub(crate) fn stop(&self) -> bool {
         self.0.fetch_or(ENDED, Ordering::AcqRel) & ANNOUNCED != 0
     }
 
-    /// The caller withdraws a queued operation; `false` if it has been started.
+    /// The caller withdraws a queued operation. Returns `false` if it has started.
     #[must_use]
     pub(crate) fn withdraw(&self) -> bool {
         self.0
@@ -106,13 +110,15 @@ impl Verdict {
             .is_ok()
     }
 
-    /// The caller gives up. What it left behind: after `Answered` the answer is his all the same.
+    /// The caller leaves. Returns the phase before: after `Published` the result belongs to the
+    /// caller.
     #[must_use]
     pub(crate) fn leave(&self) -> Phase {
         Phase::of(self.0.fetch_or(LEFT, Ordering::AcqRel))
     }
 
-    /// The caller's verdict event is out; `true` if the late report is the caller's to make.
+    /// The caller has emitted the outcome event. Returns `true` if the caller must emit the late
+    /// event.
     #[must_use]
     pub(crate) fn announce(&self) -> bool {
         self.0.fetch_or(ANNOUNCED, Ordering::AcqRel) & ENDED != 0
@@ -124,19 +130,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_keeps_the_caller_from_leaving_without_it() {
+    fn a_caller_that_leaves_after_a_published_result_gets_it() {
         let verdict = Verdict::new();
         assert!(verdict.start());
-        assert!(verdict.answer());
-        assert_eq!(verdict.leave(), Phase::Answered);
+        assert!(verdict.publish());
+        assert_eq!(verdict.leave(), Phase::Published);
     }
 
     #[test]
-    fn a_caller_who_has_left_gets_no_answer() {
+    fn a_result_is_not_published_after_the_caller_has_left() {
         let verdict = Verdict::new();
         assert!(verdict.start());
         assert_eq!(verdict.leave(), Phase::Running);
-        assert!(!verdict.answer());
+        assert!(!verdict.publish());
     }
 
     #[test]
@@ -154,11 +160,11 @@ mod tests {
         let verdict = Verdict::new();
         assert!(verdict.start());
         assert!(!verdict.withdraw());
-        assert!(verdict.answer(), "a failed attempt changes nothing");
+        assert!(verdict.publish(), "a failed attempt changes nothing");
     }
 
     #[test]
-    fn the_late_report_is_made_by_who_comes_second() {
+    fn the_second_side_to_finish_emits_the_late_event() {
         let caller_last = Verdict::new();
         assert!(caller_last.start());
         assert!(!caller_last.stop());
@@ -182,7 +188,7 @@ mod models {
     use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use loom::thread;
 
-    /// One call: its word, the place of its value, and what an observer would count.
+    /// A call: its verdict, its value, and counters of runs, drops and events.
     #[derive(Default)]
     struct Call {
         verdict: Verdict,
@@ -204,18 +210,18 @@ mod models {
             assert_eq!(
                 self.verdict_events.load(SeqCst),
                 1,
-                "the late event follows the verdict event"
+                "the late event follows the outcome event"
             );
             self.late_events.fetch_add(1, SeqCst);
         }
 
         fn take(&self) -> Option<u8> {
             let value = self.value.lock().unwrap().take();
-            assert!(value.is_some(), "who may take the value finds it");
+            assert!(value.is_some(), "the owner of the value finds it");
             value
         }
 
-        /// The operation's side, from the queue on.
+        /// The operation's side, starting from the queue.
         fn operate(&self) {
             if self.verdict.start() {
                 self.runs.fetch_add(1, SeqCst);
@@ -223,10 +229,10 @@ mod models {
             }
         }
 
-        /// The operation ends; `counts` says whether in time by its own clock.
+        /// The operation ends. `counts` says whether it ended in time by its own clock.
         fn finish(&self, counts: bool) {
             *self.value.lock().unwrap() = Some(7);
-            if counts && self.verdict.answer() {
+            if counts && self.verdict.publish() {
                 return;
             }
             self.take();
@@ -236,10 +242,10 @@ mod models {
             }
         }
 
-        /// The caller's side at its deadline: the answer, if one was published first.
+        /// The caller's side at its deadline. Returns the result if it was published first.
         fn expire(&self) -> (Phase, Option<u8>) {
             let phase = self.verdict.leave();
-            if phase == Phase::Answered {
+            if phase == Phase::Published {
                 return (phase, self.take());
             }
             self.verdict_events.fetch_add(1, SeqCst);
@@ -249,28 +255,28 @@ mod models {
             (phase, None)
         }
 
-        fn check(&self, (phase, answer): (Phase, Option<u8>)) {
+        fn check(&self, (phase, result): (Phase, Option<u8>)) {
             let runs = self.runs.load(SeqCst);
             let drops = self.drops.load(SeqCst);
             assert_eq!(
-                drops + usize::from(answer.is_some()),
+                drops + usize::from(result.is_some()),
                 runs,
-                "each value is handed out or dropped, once"
+                "each value is returned or dropped once"
             );
             assert_eq!(
                 self.late_events.load(SeqCst),
                 drops,
-                "each thrown away answer is reported once"
+                "each late result is reported once"
             );
             assert_eq!(
                 runs == 0,
                 phase == Phase::Queued,
-                "withdrawn if and only if never run"
+                "an operation is withdrawn if and only if it never ran"
             );
         }
     }
 
-    /// Both view at once, in every order; what the caller ended with.
+    /// Runs both sides in every order and checks the outcome.
     fn race(operate: fn(&Call), expire: fn(&Call) -> (Phase, Option<u8>)) {
         loom::model(move || {
             let call = Arc::new(Call::default());
@@ -284,7 +290,7 @@ mod models {
         });
     }
 
-    /// As `race`, with the operation under way.
+    /// As `race`, with an operation that has started.
     fn race_running(operate: fn(&Call)) {
         loom::model(move || {
             let call = Arc::new(Call::default());
@@ -301,35 +307,36 @@ mod models {
     }
 
     #[test]
-    fn loom_finish_against_deadline_gives_one_verdict() {
+    fn loom_a_result_at_the_deadline_gives_one_outcome() {
         race_running(|call| call.finish(true));
     }
 
     #[test]
-    fn loom_late_event_follows_the_verdict_event_once() {
+    fn loom_one_late_event_follows_the_outcome_event() {
         race_running(|call| call.finish(false));
     }
 
     #[test]
-    fn loom_queued_is_either_run_or_withdrawn() {
+    fn loom_a_queued_operation_either_runs_or_is_withdrawn() {
         race(|call| call.operate(), Call::expire);
     }
 
-    /// Guards against a caller who finds the call queued at its deadline, and leaves without grace
-    /// although the operation has been started in between.
+    /// A caller that found the call queued at its deadline left without grace, although the
+    /// operation had started in between.
     #[test]
     fn loom_an_operation_that_starts_at_the_deadline_keeps_its_grace() {
         race(
             |call| call.operate(),
             |call| loop {
-                // The deadline has passed. Within grace the caller leaves queued operations alone.
+                // The deadline has passed. Within grace, the caller withdraws queued operations
+                // only.
                 match call.verdict.phase() {
                     Phase::Queued if call.verdict.withdraw() => {
                         call.verdict_events.fetch_add(1, SeqCst);
                         assert!(!call.verdict.announce(), "a withdrawn operation never ends");
                         return (Phase::Queued, None);
                     }
-                    Phase::Answered => return (Phase::Answered, call.take()),
+                    Phase::Published => return (Phase::Published, call.take()),
                     Phase::Queued | Phase::Running => thread::yield_now(),
                     Phase::Stopped => unreachable!("a result in grace counts"),
                 }
@@ -338,12 +345,12 @@ mod models {
     }
 
     #[test]
-    fn loom_a_value_is_dropped_once_or_handed_out() {
+    fn loom_a_value_is_dropped_once_or_returned() {
         race(
             |call| call.operate(),
             |call| match call.verdict.phase() {
-                // The caller looks before its time is up, and takes what is there.
-                Phase::Answered => (Phase::Answered, call.take()),
+                // The caller checks before its deadline and takes a published result.
+                Phase::Published => (Phase::Published, call.take()),
                 _ => call.expire(),
             },
         );

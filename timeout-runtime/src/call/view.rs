@@ -1,4 +1,5 @@
-//! The two view of a call, the same for every way to run: the caller looks, leaves and announces, the operation answers or stops.
+//! The two sides of a call, the same for every `run` mode: the caller waits, leaves and announces;
+//! the operation starts, then publishes its result or stops.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -17,9 +18,9 @@ use super::verdict::{Phase, Verdict};
 /// Where the caller is while the operation runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// On a thread that parks, and cancels the token itself at the deadline.
+    /// On a parked thread. The caller itself cancels the token at the deadline.
     Parked,
-    /// In a future. The timer cancels the token, however busy its executor is.
+    /// In a future. The timer cancels the token, even if the executor is busy.
     Polled,
     /// In a future that polls the operation itself.
     Polling,
@@ -27,16 +28,16 @@ pub(crate) enum Caller {
     Running,
 }
 
-/// What both view of a call change.
-pub(crate) struct State {
+/// The state that both sides of a call change.
+pub(crate) struct CallState {
     verdict: Verdict,
-    /// The number in the worker's name; zero where no worker has taken the operation.
+    /// The number in the name of the worker; zero if no worker has started the operation.
     worker: AtomicU32,
     pub(crate) caller: Caller,
 }
 
-impl State {
-    /// Of a call whose operation waits for somebody to run it.
+impl CallState {
+    /// The state of a call whose operation is queued.
     pub(crate) fn queued(caller: Caller) -> Self {
         Self {
             verdict: Verdict::new(),
@@ -45,11 +46,12 @@ impl State {
         }
     }
 
-    /// Of a call whose operation runs where its caller is. Nobody else sees it, so it may be made anew for each look.
+    /// The state of a call whose operation runs in place. No other thread sees it, so each access
+    /// may create a new one.
     pub(crate) fn started(caller: Caller) -> Self {
         let state = Self::queued(caller);
         let started = state.verdict.start();
-        debug_assert!(started, "nobody else has seen this call");
+        debug_assert!(started, "this call is not shared yet");
         state
     }
 
@@ -60,49 +62,50 @@ impl State {
         }
     }
 
-    /// By what the two view know an operation that was left.
+    /// The key of the operation in the list of abandoned operations. Both sides compute the same
+    /// key.
     fn key(&self) -> abandoned::Key {
         std::ptr::from_ref(self).addr()
     }
 }
 
-/// A call, as both its view see it.
+/// A call as each of its sides sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct CallView<'a> {
     pub(crate) terms: &'a Terms,
-    pub(crate) state: &'a State,
+    pub(crate) state: &'a CallState,
     pub(crate) late: &'a dyn LateReport,
-    /// Its token, unless nobody has asked for one.
+    /// The token of the call, if one was created.
     pub(crate) token: Option<&'a Head>,
 }
 
-/// What the caller sees when it looks.
-pub(crate) enum Look {
-    /// The answer is there.
-    Answered,
-    /// The wait is over, and the operation has not been started: withdraw it, or look again if it has
-    /// been started meanwhile.
+/// What the caller does next.
+pub(crate) enum Progress {
+    /// Take the published result.
+    Published,
+    /// Withdraw the operation: the wait is over and it has not started. If it starts meanwhile,
+    /// check again.
     Withdraw,
-    /// The wait is over without one, unless it comes before the caller leaves.
+    /// Leave: the wait is over. A result that is published before the caller leaves still counts.
     Over,
-    /// Nothing yet. Look again then, if not woken before.
+    /// Wait until this instant or the next wake-up, then check again.
     Wait(Tick),
 }
 
-/// How far the caller has got in its wait.
+/// The progress of a wait.
 #[derive(Debug, Default)]
 pub(crate) struct Wait {
-    /// When the wait is over, once the signal has been seen or given.
+    /// When the wait ends; set once the token is cancelled or the deadline has passed.
     over: Option<Tick>,
 }
 
 impl Wait {
-    /// Whether the signal has been seen or given.
+    /// Whether the token is cancelled or the deadline has passed.
     pub(crate) fn is_ending(&self) -> bool {
         self.over.is_some()
     }
 
-    /// The deadline has come, and there is no grace; whether that is news.
+    /// The deadline has passed and there is no grace. Returns whether this is the first call.
     pub(crate) fn end_now(&mut self) -> bool {
         self.over.replace(Tick::PAST).is_none()
     }
@@ -110,12 +113,12 @@ impl Wait {
 
 /// The caller's side.
 impl CallView<'_> {
-    /// Where the call stands. Gives the signal if it is due.
-    pub(crate) fn look(&self, wait: &mut Wait) -> Look {
+    /// What the caller does next. Cancels the token if the deadline has passed.
+    pub(crate) fn progress(&self, wait: &mut Wait) -> Progress {
         let phase = self.state.verdict.phase();
         match phase {
-            Phase::Answered => return Look::Answered,
-            Phase::Stopped => return Look::Over,
+            Phase::Published => return Progress::Published,
+            Phase::Stopped => return Progress::Over,
             Phase::Queued | Phase::Running => {}
         }
         let terms = self.terms;
@@ -128,25 +131,25 @@ impl CallView<'_> {
             }
         }
         match wait.over {
-            None => Look::Wait(terms.deadline()),
-            Some(_) if phase == Phase::Queued => Look::Withdraw,
-            Some(over) if terms.clock().has_reached(over) => Look::Over,
-            Some(over) => Look::Wait(over),
+            None => Progress::Wait(terms.deadline()),
+            Some(_) if phase == Phase::Queued => Progress::Withdraw,
+            Some(over) if terms.clock().has_reached(over) => Progress::Over,
+            Some(over) => Progress::Wait(over),
         }
     }
 
-    /// Why the token has been cancelled, unless that came after the call's own deadline.
+    /// Why the token was cancelled, unless that happened after the deadline of the call.
     fn cancellation(&self) -> Option<(Cause, Option<Reason>)> {
         self.token.and_then(Head::cancellation_before_deadline)
     }
 
-    /// The deadline has come: cancels the token, if that is what the call's policy says.
+    /// Cancels the token at the deadline, unless the policy says `cancel = false`.
     fn expire_token(&self) {
         let Some(token) = self.token.filter(|_| self.terms.cancels_at_deadline()) else {
             return;
         };
-        // A caller that polls the operation itself runs all wakers first, so that its next poll finds
-        // what they have woken. In virtual time, a wake-up must not be left to another thread.
+        // A caller that polls the operation runs all wakers before it continues, so that its next
+        // poll sees their effect. In virtual time, no other thread may have a wake-up pending.
         let is_elsewhere = matches!(self.state.caller, Caller::Parked | Caller::Polled);
         if is_elsewhere && self.terms.clock() == Clock::Real {
             token.cancel_without_waiting(self.terms.cause());
@@ -155,46 +158,48 @@ impl CallView<'_> {
         }
     }
 
-    /// The caller withdraws a queued operation; `false` if it has been started.
+    /// Withdraws a queued operation. Returns `false` if it has started.
     pub(crate) fn withdraw(&self) -> bool {
         self.state.verdict.withdraw()
     }
 
-    /// The caller gives up, and finds the call in this phase.
+    /// Leaves. Returns the phase of the call at that moment.
     pub(crate) fn leave(&self) -> Phase {
         self.state.verdict.leave()
     }
 
-    /// The caller leaves an operation that it has just dropped where it was: it does not run on.
+    /// Leaves an operation that the caller has dropped in place: it is not abandoned.
     pub(crate) fn leave_dropped(&self) -> Phase {
-        let late = self.state.verdict.stop();
-        debug_assert!(!late, "the caller has announced nothing yet");
+        let is_late = self.state.verdict.stop();
+        debug_assert!(!is_late, "the outcome event is not emitted yet");
         self.leave()
     }
 
-    /// The verdict of a call that was answered: its event. The token forgets the deadline.
-    pub(crate) fn answered(&self, report: Report) {
+    /// Ends a call that has a result: emits its event. The token no longer has a deadline of its
+    /// own.
+    pub(crate) fn end_with_result(&self, report: Report) {
         if let Some(token) = self.token {
             token.disarm();
         }
         if !self.terms.policy().has_listeners() {
             return;
         }
-        let elapsed = self.terms.until(report.at);
-        let kind = report.in_time();
+        let elapsed = self.terms.elapsed_at(report.at);
+        let kind = report.into_event();
         self.terms
-            .tell(self.terms.id(), kind, elapsed, self.state.worker());
+            .emit(self.terms.id(), kind, elapsed, self.state.worker());
     }
 
-    /// The verdict of a call that the caller left, finding it in `phase`: its event, its error, and the late report if the
-    /// operation has ended by now. `scarce` says that it was queued for want of a worker.
-    pub(crate) fn unanswered(&self, phase: Phase, scarce: bool) -> TimeoutError {
+    /// Ends a call that the caller left in `phase`, and returns its error. Emits the outcome event,
+    /// and the late event if the operation has ended by then. `no_worker` says that the operation
+    /// was queued because no worker was free.
+    pub(crate) fn end_without_result(&self, phase: Phase, no_worker: bool) -> TimeoutError {
         let terms = self.terms;
         self.expire_token();
         let (cause, reason) = self.cancellation().unwrap_or((terms.cause(), None));
         if phase == Phase::Queued {
             let cause = match cause {
-                Cause::TimedOut | Cause::DeadlineExceeded if scarce => Cause::NoWorker,
+                Cause::TimedOut | Cause::DeadlineExceeded if no_worker => Cause::NoWorker,
                 cause => cause,
             };
             return terms.not_started(cause, reason);
@@ -207,7 +212,8 @@ impl CallView<'_> {
         let elapsed = terms.elapsed();
         let error = terms.error(cause, elapsed, true, reason);
         if phase == Phase::Stopped {
-            // To a caller who still waits, an operation that was destroyed is a cancellation and no more.
+            // A destroyed operation is `Cancelled` to a caller that still waits. It gets no late
+            // event.
             let report = self.late.take();
             if let Some(report) = report.filter(|report| !report.is_unfinished()) {
                 self.late.put(report);
@@ -217,13 +223,14 @@ impl CallView<'_> {
         error
     }
 
-    /// The ending of a call whose future was dropped, found in `phase`. `answer` is the report of an answer that nobody took.
-    pub(crate) fn dropped(&self, phase: Phase, answer: Option<Report>) {
+    /// Ends a call whose future was dropped in `phase`. `result` is the report of a published
+    /// result that the caller did not take.
+    pub(crate) fn end_dropped(&self, phase: Phase, result: Option<Report>) {
         if let Some(token) = self.token {
             token.cancel(Cause::Cancelled, None);
         }
         let id = self.announce(phase, EventKind::Dropped, self.terms.elapsed());
-        if let Some(report) = answer {
+        if let Some(report) = result {
             self.late.put(report);
             if self.state.verdict.stop() {
                 self.report_late(Some(id));
@@ -231,42 +238,45 @@ impl CallView<'_> {
         }
     }
 
-    /// The verdict event, and the late report if the operation has ended by then.
+    /// Emits the outcome event, and the late event if the operation has ended by then.
     fn announce(&self, phase: Phase, kind: EventKind<'_>, elapsed: Duration) -> CallId {
         let id = self.terms.id();
         let worker = self.state.worker();
         if phase == Phase::Running {
             abandoned::add(self.state.key(), id, self.terms.name(), worker);
         }
-        self.terms.tell(id, kind, elapsed, worker);
+        self.terms.emit(id, kind, elapsed, worker);
         if self.state.verdict.announce() {
             self.report_late(Some(id));
         }
         id
     }
 
-    /// Only the second side to finish calls this, so the report is sent once. `id` is the call's
-    /// number, if this side knows it; otherwise the entry among the abandoned operations has it.
+    /// Emits the late event. Only the second side to finish calls this, so it is emitted once. `id`
+    /// is the number of the call if this side knows it; otherwise the list of abandoned operations
+    /// has it.
     fn report_late(&self, id: Option<CallId>) {
-        // Removed before listeners are called: one that calls the function again must find room.
+        // Removed first: a listener that calls the same function again must not be refused because
+        // of this operation.
         let ended = abandoned::remove(self.state.key());
         let Some(report) = self.late.take() else {
             return;
         };
         let id = ended.as_ref().map(|ended| ended.call).or(id);
         let id = id.unwrap_or_else(|| self.terms.id());
-        let elapsed = self.terms.until(report.at);
+        let elapsed = self.terms.elapsed_at(report.at);
         self.terms
-            .tell(id, report.late(), elapsed, self.state.worker());
+            .emit(id, report.into_late_event(), elapsed, self.state.worker());
     }
 }
 
 /// The operation's side.
 impl CallView<'_> {
-    /// The operation is about to run on `worker`; `false` if it was withdrawn, or is about to be: nothing starts after the signal.
+    /// The operation is about to run on `worker`. Returns `false` if it was withdrawn, or if its
+    /// token is cancelled or its deadline has passed: no operation starts after that.
     pub(crate) fn start_on(&self, worker: Option<WorkerName>) -> bool {
-        let has_fired = self.token.is_some_and(|token| token.cause().is_some());
-        if has_fired || self.terms.clock().has_reached(self.terms.deadline()) {
+        let is_cancelled = self.token.is_some_and(|token| token.cause().is_some());
+        if is_cancelled || self.terms.clock().has_reached(self.terms.deadline()) {
             return false;
         }
         if let Some(WorkerName(number)) = worker {
@@ -275,32 +285,36 @@ impl CallView<'_> {
         self.state.verdict.start()
     }
 
-    /// Whether the caller has gone. He may at any time.
-    pub(crate) fn is_left(&self) -> bool {
-        self.state.verdict.is_left()
+    /// Whether the caller has left. The caller can also leave right after this reading.
+    pub(crate) fn has_caller_left(&self) -> bool {
+        self.state.verdict.has_caller_left()
     }
 
-    /// The answer has been stored and is published; `false` if the caller has left.
-    pub(crate) fn answer(&self) -> bool {
-        self.state.verdict.answer()
+    /// Publishes the stored result. Returns `false` if the caller has left.
+    pub(crate) fn publish(&self) -> bool {
+        self.state.verdict.publish()
     }
 
-    /// Whether the result counts, provided that the caller still waits. A panic is never thrown away.
-    /// A success may tie with the end of the wait; one that a poll of the caller's returns always
-    /// counts, since the caller holds it already. An error must precede the cancellation.
-    pub(crate) fn stands(&self, report: &Report) -> bool {
+    /// Whether the result counts if the caller still waits.
+    ///
+    /// - A panic always counts: it is never lost while the caller waits.
+    /// - A success counts until the end of the wait. A success that the caller itself polled always
+    ///   counts, because the caller already holds it.
+    /// - An error counts before the deadline and before the cancellation only.
+    pub(crate) fn counts(&self, report: &Report) -> bool {
         let terms = self.terms;
         match report.fault() {
             Some(Fault::Panic(_)) => true,
             None => self.state.caller == Caller::Polling || report.at <= terms.end(),
-            Some(Fault::Error(_) | Fault::Nothing) => {
+            Some(Fault::Error(_) | Fault::NoValue) => {
                 report.at < terms.deadline()
                     && self.token.is_none_or(|token| token.cause().is_none())
             }
         }
     }
 
-    /// The operation has ended and its value is gone. The report is told late, after the verdict event.
+    /// The operation has ended and its value is dropped. The report becomes the late event, which
+    /// follows the outcome event.
     pub(crate) fn stop(&self, report: Report) {
         self.late.put(report);
         if self.state.verdict.stop() {
@@ -308,7 +322,7 @@ impl CallView<'_> {
         }
     }
 
-    /// The operation was destroyed before it had ended.
+    /// The operation was destroyed unfinished.
     #[cfg(feature = "tokio")]
     pub(crate) fn destroyed(&self) {
         self.stop(Report::unfinished(self.terms.now()));

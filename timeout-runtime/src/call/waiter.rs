@@ -1,4 +1,4 @@
-//! Waiting for an operation that runs apart from its caller: parked, or polled.
+//! Waits for an operation that runs on a worker or as a task, by parking the thread or by polling.
 
 use std::any::Any;
 use std::fmt;
@@ -20,12 +20,13 @@ use super::cell::SpawnedCall;
 use super::large::is_large;
 use super::rim::Finish;
 use super::verdict::Phase;
-use super::view::{Look, Wait};
+use super::view::{Progress, Wait};
 
-/// A call whose operation is on its way. Dropping it before the verdict means that the caller has gone.
+/// A call whose operation was given to a worker or a task. Dropping it before the outcome means
+/// that the caller has left.
 pub struct InFlight {
     call: SpawnedCall,
-    /// Where it was handed in; `None` for a task.
+    /// Where a worker gets the operation; `None` for a task.
     place: Option<Place>,
     decided: bool,
 }
@@ -39,34 +40,35 @@ impl InFlight {
         }
     }
 
-    /// The verdict, with the answer in `answer`, an `Option` of it; or until when there will be none unless the caller is woken.
+    /// Returns the outcome of the call and writes the value to `result`, which is an `Option` of
+    /// it. `Err` is the instant until which there is no outcome unless the caller is woken.
     fn look(
         &mut self,
         wait: &mut Wait,
-        answer: &mut dyn Any,
+        result: &mut dyn Any,
     ) -> Result<Result<(), TimeoutError>, Tick> {
         let phase = loop {
-            match self.call.view().look(wait) {
-                Look::Wait(until) => return Err(until),
-                Look::Answered => break Phase::Answered,
-                Look::Over => break self.leave(),
-                Look::Withdraw if self.call.withdraw() => {
+            match self.call.view().progress(wait) {
+                Progress::Wait(until) => return Err(until),
+                Progress::Published => break Phase::Published,
+                Progress::Over => break self.leave(),
+                Progress::Withdraw if self.call.withdraw() => {
                     self.dispose();
                     break Phase::Queued;
                 }
-                // It has been started meanwhile, and may have grace.
-                Look::Withdraw => {}
+                // The operation has started in between, and may have grace.
+                Progress::Withdraw => {}
             }
         };
         self.decided = true;
         Ok(match phase {
-            Phase::Answered => {
-                self.collect(answer);
+            Phase::Published => {
+                self.collect(result);
                 Ok(())
             }
             phase => {
-                let scarce = matches!(self.place, Some(Place::Queued(_)));
-                Err(self.call.view().unanswered(phase, scarce))
+                let no_worker = matches!(self.place, Some(Place::Queued(_)));
+                Err(self.call.view().end_without_result(phase, no_worker))
             }
         })
     }
@@ -79,8 +81,8 @@ impl InFlight {
         phase
     }
 
-    /// Has a withdrawn operation dropped, which may take long, without waiting for that. A worker that
-    /// has been handed the job, or a runtime that has been handed the task, drops it anyway.
+    /// Drops a withdrawn operation on a background thread, because its destructor may take long. A
+    /// worker or a runtime that already has the operation drops it anyway.
     fn dispose(&self) {
         if let Some(Place::Queued(ticket)) = &self.place {
             let job = workers::withdraw(ticket);
@@ -92,12 +94,12 @@ impl InFlight {
         }
     }
 
-    /// Takes the answer: the call has ended with it. A panic goes on here.
-    fn collect(&mut self, answer: &mut dyn Any) {
-        let Some((panic, report)) = self.call.op().take_answer(answer) else {
-            unreachable!("an answer is stored before it is published");
+    /// Ends the call with its result. Resumes a panic of the operation.
+    fn collect(&mut self, result: &mut dyn Any) {
+        let Some((panic, report)) = self.call.op().take_result(result) else {
+            unreachable!("a result is stored before it is published");
         };
-        self.call.view().answered(report);
+        self.call.view().end_with_result(report);
         if let Some(Place::Handed(handed)) = self.place.take() {
             workers::remember(handed);
         }
@@ -106,14 +108,14 @@ impl InFlight {
         }
     }
 
-    /// Parks the thread until the verdict, after a spin if that has been worth it.
-    pub(crate) fn park(mut self, answer: &mut dyn Any) -> Result<(), TimeoutError> {
+    /// Parks the thread until the outcome. Spins adaptively before parking.
+    pub(crate) fn park(mut self, result: &mut dyn Any) -> Result<(), TimeoutError> {
         let mut wait = Wait::default();
         let mut parker = None;
         let mut may_spin = true;
         let mut is_registered = false;
         loop {
-            let until = match self.look(&mut wait, answer) {
+            let until = match self.look(&mut wait, result) {
                 Ok(ending) => return ending,
                 Err(until) => until,
             };
@@ -121,10 +123,10 @@ impl InFlight {
                 continue;
             }
             if parker.is_none() && forked::is_child() {
-                return Err(self.left_behind());
+                return Err(self.leave_in_fork());
             }
             let parker = parker.get_or_insert_with(CurrentParker::get);
-            // Register, then look, then park.
+            // Register the waker, check again, then park: a wake-up in between is not lost.
             if std::mem::take(&mut is_registered) {
                 parker.park_until(until);
             } else {
@@ -134,12 +136,12 @@ impl InFlight {
         }
     }
 
-    /// The worker that was handed the operation is in the process that this one was forked from.
-    fn left_behind(&mut self) -> TimeoutError {
+    /// This process is a forked child: the worker that has the operation is in the parent.
+    fn leave_in_fork(&mut self) -> TimeoutError {
         self.decided = true;
         let phase = self.leave();
         self.call.op().clear();
-        self.call.view().unanswered(phase, true)
+        self.call.view().end_without_result(phase, true)
     }
 
     fn spin(&self, until: Tick) -> bool {
@@ -165,59 +167,61 @@ impl Drop for InFlight {
             return;
         }
         let phase = self.leave();
-        let answer = if phase == Phase::Answered {
-            self.call.op().take_answer(&mut ())
+        let result = if phase == Phase::Published {
+            self.call.op().take_result(&mut ())
         } else {
             None
         };
-        let report = answer.map(|(panic, report)| {
+        let report = result.map(|(panic, report)| {
             unwind::drop_catching(panic);
             report
         });
-        self.call.view().dropped(phase, report);
+        self.call.view().end_dropped(phase, report);
     }
 }
 
-/// What sends an operation on its way.
+/// Starts a call and gives its operation to a worker or a task.
 pub trait Launch {
     #[doc(hidden)]
     fn launch(self) -> Result<InFlight, TimeoutError>;
 }
 
-/// A call whose operation is launched at the first poll and then waited for.
+/// A call that starts at the first poll and waits for its operation.
 ///
-/// Cancel safe in this sense: a future that is dropped before its first poll has called nothing; one that is dropped later has
-/// its operation's token fired, and leaves the operation abandoned until it ends.
+/// Cancel safe in this sense: a future that is dropped before its first poll has called nothing. A
+/// future that is dropped later cancels the token of its operation, which is abandoned until it
+/// ends.
 #[must_use = "futures do nothing unless polled"]
 pub struct WaitingCall<R, L, M> {
-    stage: Stage<L>,
+    stage: WaitStage<L>,
     finish: Option<M>,
-    answer: PhantomData<fn() -> R>,
+    result: PhantomData<fn() -> R>,
 }
 
-enum Stage<L> {
+enum WaitStage<L> {
     Before(L),
-    Waiting(Waiting),
+    Waiting(PolledWait),
     Done,
 }
 
-struct Waiting {
+struct PolledWait {
     in_flight: InFlight,
     wait: Wait,
     alarm: CallerAlarm,
-    /// While a worker has the operation, the caller's runtime may look idle.
+    /// Keeps Tokio's paused clock still while a worker runs the operation: the runtime of the
+    /// caller may look idle meanwhile.
     _hold: Option<ClockHold>,
 }
 
-// Nothing in it is pinned: the operation's future lives elsewhere.
+// Nothing in this struct is pinned: the future of the operation is elsewhere.
 impl<R, L, M> Unpin for WaitingCall<R, L, M> {}
 
 impl<R, L, M> WaitingCall<R, L, M> {
     pub(crate) fn new(launch: L, finish: M) -> Self {
         Self {
-            stage: Stage::Before(launch),
+            stage: WaitStage::Before(launch),
             finish: Some(finish),
-            answer: PhantomData,
+            result: PhantomData,
         }
     }
 }
@@ -228,7 +232,7 @@ impl<R, L, M> fmt::Debug for WaitingCall<R, L, M> {
     }
 }
 
-impl Waiting {
+impl PolledWait {
     fn new(in_flight: InFlight) -> Self {
         let is_on_worker = in_flight.place.is_some();
         Self {
@@ -240,15 +244,15 @@ impl Waiting {
     }
 
     fn poll_for<T: 'static>(&mut self, context: &mut Context<'_>) -> Poll<Result<T, TimeoutError>> {
-        let mut answer = None::<T>;
-        let polled = self.poll(context, &mut answer);
-        polled.map(|ending| handed_over(ending, answer))
+        let mut result = None::<T>;
+        let polled = self.poll(context, &mut result);
+        polled.map(|ending| into_result(ending, result))
     }
 
     fn poll(
         &mut self,
         context: &mut Context<'_>,
-        answer: &mut dyn Any,
+        result: &mut dyn Any,
     ) -> Poll<Result<(), TimeoutError>> {
         let Self {
             in_flight,
@@ -257,7 +261,7 @@ impl Waiting {
             ..
         } = self;
         in_flight.call.token().set_caller_waker(context.waker());
-        match in_flight.look(wait, answer) {
+        match in_flight.look(wait, result) {
             Ok(ending) => Poll::Ready(ending),
             Err(until) => {
                 alarm.set(in_flight.call.view().terms.clock(), until, context);
@@ -276,14 +280,14 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for WaitingCall<R, L, M> {
             Some(finish) => Poll::Ready(finish.finish(ending)),
             None => unreachable!("a call finishes once"),
         };
-        // Whatever panics from here on, the call is over.
-        let mut waiting = match std::mem::replace(stage, Stage::Done) {
-            Stage::Waiting(waiting) => waiting,
-            Stage::Before(launch) => match launch.launch() {
-                Ok(in_flight) => Waiting::new(in_flight),
+        // If anything below panics, the call is finished.
+        let mut waiting = match std::mem::replace(stage, WaitStage::Done) {
+            WaitStage::Waiting(waiting) => waiting,
+            WaitStage::Before(launch) => match launch.launch() {
+                Ok(in_flight) => PolledWait::new(in_flight),
                 Err(error) => return finish(Err(error)),
             },
-            Stage::Done => panic!("a finished call was polled again"),
+            WaitStage::Done => panic!("a finished call was polled again"),
         };
         let polled = if const { is_large::<R>() } {
             let polled = waiting.poll_for::<Box<R>>(context);
@@ -292,21 +296,21 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for WaitingCall<R, L, M> {
             waiting.poll_for::<R>(context)
         };
         let Poll::Ready(ending) = polled else {
-            *stage = Stage::Waiting(waiting);
+            *stage = WaitStage::Waiting(waiting);
             return Poll::Pending;
         };
         finish(ending)
     }
 }
 
-/// The ending of a call with the answer that it has put in its place.
-pub(crate) fn handed_over<R>(
+/// The result of a call that has written its value to `result`.
+pub(crate) fn into_result<R>(
     ending: Result<(), TimeoutError>,
-    answer: Option<R>,
+    result: Option<R>,
 ) -> Result<R, TimeoutError> {
     ending?;
-    match answer {
-        Some(answer) => Ok(answer),
-        None => unreachable!("an answer is handed over whole"),
+    match result {
+        Some(result) => Ok(result),
+        None => unreachable!("a call without an error has a value"),
     }
 }

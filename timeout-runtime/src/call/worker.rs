@@ -1,4 +1,4 @@
-//! Operations on worker threads.
+//! Runs operations on worker threads.
 
 use std::fmt;
 use std::future::Future;
@@ -13,15 +13,15 @@ use crate::{forked, parking};
 
 use super::TokenParam;
 use super::ask::Ask;
-use super::cell::{ByCall, SpawnedCall, Stage, Typed};
+use super::cell::{ByCall, OperationStage, SpawnedCall, Typed};
 use super::large::is_large;
 use super::propagated::PropagatedToWorker;
 use super::report::Classify;
 use super::start::{CallStart, start};
 use super::view::Caller;
-use super::waiter::{InFlight, Launch, WaitingCall, handed_over};
+use super::waiter::{InFlight, Launch, WaitingCall, into_result};
 
-/// Hands an operation to a worker. A large result is stored as `Box<R>`.
+/// Gives an operation to a worker. A large result is stored as `Box<R>`.
 fn launch<R, A, F, K>(
     started: CallStart,
     caller: Caller,
@@ -35,7 +35,7 @@ where
     K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
 {
     if const { is_large::<F>() } {
-        // Called in its box, the operation is not moved again.
+        // The box is called directly, so the operation is not moved again.
         let op: Box<dyn FnOnce(A) -> R + Send> = Box::new(op);
         launch_small(started, caller, classify, op)
     } else {
@@ -57,13 +57,13 @@ where
 {
     if const { is_large::<R>() } {
         let op = move |param| Box::new(op(param));
-        hand_in(started, caller, move |result| classify(result), op)
+        store(started, caller, move |result| classify(result), op)
     } else {
-        hand_in(started, caller, classify, op)
+        store(started, caller, classify, op)
     }
 }
 
-fn hand_in<R, A, F, K>(
+fn store<R, A, F, K>(
     started: CallStart,
     caller: Caller,
     classify: K,
@@ -76,7 +76,7 @@ where
     K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
 {
     let op = Typed {
-        stage: Mutex::new(Stage::Ready(ByCall(op, PhantomData::<fn(A)>))),
+        stage: Mutex::new(OperationStage::Ready(ByCall(op, PhantomData::<fn(A)>))),
         classify,
     };
     submit(SpawnedCall::new(started, caller, op))
@@ -91,7 +91,7 @@ fn submit(call: SpawnedCall) -> Result<InFlight, TimeoutError> {
     Ok(InFlight::new(call, Some(place)))
 }
 
-/// Runs `op` on a worker while the calling thread is parked.
+/// Runs `op` on a worker and parks the calling thread.
 pub(crate) fn sync_worker<R, A, F, K>(ask: Ask, classify: K, op: F) -> Result<R, TimeoutError>
 where
     A: TokenParam,
@@ -109,12 +109,12 @@ where
 }
 
 fn park<T: 'static>(in_flight: InFlight) -> Result<T, TimeoutError> {
-    let mut answer = None::<T>;
-    let ending = in_flight.park(&mut answer);
-    handed_over(ending, answer)
+    let mut result = None::<T>;
+    let ending = in_flight.park(&mut result);
+    into_result(ending, result)
 }
 
-/// An operation that is to be built and polled on a worker.
+/// An operation whose future is created and polled on a worker.
 pub struct OnWorker<R, A, F, Fut> {
     ask: Ask,
     classify: Classify<R>,
@@ -140,7 +140,7 @@ where
             ask, classify, op, ..
         } = self;
         let started = start(ask, Clock::Real)?;
-        // A parked caller finds out before it parks; this one might never be polled again.
+        // A parked caller checks this before it parks. This one may never be polled again.
         if forked::is_child() {
             return Err(started.terms.not_started(Cause::NoWorker, None));
         }
@@ -154,7 +154,7 @@ where
     }
 }
 
-/// Builds and polls the future of `op` on a worker.
+/// Creates and polls the future of `op` on a worker.
 pub(crate) fn async_worker<R, A, F, Fut, M>(
     ask: Ask,
     classify: Classify<R>,
