@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::future::{Future, pending, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,9 +88,84 @@ fn a_token_of_no_call_says_so() {
     assert_eq!(error.name(), "token");
     assert_eq!((error.limit(), error.elapsed()), (None, Duration::ZERO));
     assert!(error.source().is_none());
-    assert_eq!(CancelToken::never().deadline(), Deadline::never());
-    assert_eq!(CancelToken::never().remaining(), None);
+    assert_eq!(CancelToken::new().deadline(), Deadline::never());
+    assert_eq!(CancelToken::new().remaining(), None);
     assert_eq!(CancelToken::current().deadline(), Deadline::never());
+}
+
+/// Tokens used to have no equality, so a table of them needed keys of its own.
+#[test]
+#[allow(clippy::mutable_key_type)] // The key is the address of the token's state.
+fn clones_are_equal_and_other_tokens_are_not() {
+    let token = CancelToken::new();
+    let (clone, child) = (token.clone(), token.child());
+    let linked = CancelToken::linked([&token]);
+    assert_eq!(clone, token);
+    assert_ne!(child, token);
+    assert_ne!(linked, token);
+    assert_ne!(CancelToken::new(), CancelToken::new());
+
+    let mut names = HashMap::from([(token.clone(), "token"), (child.clone(), "child")]);
+    token.cancel();
+    assert_eq!(names.remove(&clone), Some("token"));
+    assert_eq!(names.remove(&linked), None);
+    assert_eq!(names.remove(&child), Some("child"));
+}
+
+#[test]
+#[allow(clippy::mutable_key_type)] // The key is the address of the token's state.
+fn inside_a_call_its_token_equals_the_current_one() {
+    for way in EVERY_WAY {
+        let outcome = way.run(&limit("cancel_token::equal", 60_000), |token| {
+            let tokens = HashSet::from([token, CancelToken::current(), CancelToken::current()]);
+            Ok::<_, TimeoutError>(tokens.len())
+        });
+        assert_eq!(outcome.success(), Some(1), "{way:?}");
+    }
+    assert_ne!(CancelToken::current(), CancelToken::current());
+}
+
+/// Outside any call, `current` used to be documented as a token that is never cancelled.
+#[test]
+fn outside_any_call_each_current_token_is_a_new_one() {
+    let token = CancelToken::current();
+    token.cancel();
+    assert!(!CancelToken::current().is_cancelled());
+}
+
+#[test]
+fn remaining_or_is_at_most_the_given_maximum() {
+    const MAX: Duration = Duration::from_secs(30);
+    assert_eq!(CancelToken::new().remaining_or(MAX), MAX);
+    for (left, in_time) in [
+        (Duration::from_secs(3_600), MAX),
+        (Duration::ZERO, Duration::ZERO),
+    ] {
+        let context = CallContext::detached().with_deadline(Deadline::after(left));
+        assert_eq!(
+            context.run(|| CancelToken::current().remaining_or(MAX)),
+            in_time
+        );
+    }
+    let context = CallContext::detached().with_deadline(Deadline::after(MAX / 2));
+    let left = context.run(|| CancelToken::current().remaining_or(MAX));
+    assert!(left <= MAX / 2, "{left:?}");
+}
+
+#[test]
+fn errors_of_one_cancellation_are_equal() {
+    let token = CancelToken::new();
+    token.cancel_with("shutting down");
+    let error = token.check().unwrap_err();
+    assert_eq!(error, error.clone());
+    assert_eq!(token.check(), Err(error.clone()));
+    let other = CancelToken::new();
+    other.cancel_with("shutting down");
+    assert_ne!(other.check(), Err(error));
+    let plain = CancelToken::new();
+    plain.cancel();
+    assert_ne!(plain.check(), other.check());
+    assert_eq!(plain.check(), plain.child().check());
 }
 
 #[test]
@@ -288,6 +364,26 @@ fn run_until_cancelled_gives_what_comes_first() {
 }
 
 /// A future used to be polled once although the token was cancelled before.
+fn is_static<T: Send + 'static>(value: T) -> T {
+    value
+}
+
+#[test]
+fn run_until_cancelled_owned_borrows_nothing() {
+    let token = CancelToken::new();
+    let ready = is_static(token.clone().run_until_cancelled_owned(ready(7)));
+    assert_eq!(block_on(ready), Some(7));
+    let cut = is_static(token.clone().run_until_cancelled_owned(pending::<()>()));
+    let mut cut = pin!(cut);
+    let woken = Gate::new();
+    assert!(poll_once(&mut cut, &woken).is_pending());
+    token.cancel();
+    woken.wait();
+    assert_eq!(block_on(cut), None);
+    let panics = std::future::poll_fn(|_| -> Poll<()> { panic!("it was polled") });
+    assert_eq!(block_on(token.run_until_cancelled_owned(panics)), None);
+}
+
 #[test]
 fn run_until_cancelled_does_not_poll_with_a_cancelled_token() {
     let token = CancelToken::new();

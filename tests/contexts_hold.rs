@@ -146,7 +146,7 @@ fn a_context_without_an_end_changes_nothing() {
         CallContext::detached(),
         CallContext::detached().with_deadline(Deadline::never()),
         CallContext::detached().with_deadline(Deadline::after(Duration::MAX)),
-        CallContext::detached().with_token(&CancelToken::never()),
+        CallContext::detached().with_token(&CancelToken::new()),
     ];
     for (place, context) in contexts.iter().enumerate() {
         assert_eq!(context.deadline(), Deadline::never(), "{place}");

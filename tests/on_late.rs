@@ -204,7 +204,7 @@ fn a_timeout_value_gives_late_answers_back_as_well() {
         assert!(matches!(ending, Outcome::Success(7)), "{way:?}: {ending:?}");
         let failure = |_| Err(Error::Own);
         let ending = call_with(way, "on_late::value", 60_000, back.taker(), failure);
-        assert_eq!(ending, failure(CancelToken::never()), "{way:?}");
+        assert_eq!(ending, failure(CancelToken::new()), "{way:?}");
         assert_eq!(back.answers(), [], "{way:?}");
         assert!(back.is_let_go(), "{way:?}");
     }

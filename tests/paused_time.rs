@@ -10,7 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::{Gate, SOON, limit, poll_once};
-use timeout_runtime::{CallContext, CancelToken, Deadline, Outcome, TimeoutError};
+use timeout_runtime::{
+    CallContext, CancelToken, Deadline, Outcome, TimeoutError, TimeoutFutureExt,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
@@ -35,6 +37,26 @@ fn time_that_passes_in_the_first_poll_counts() {
             .await;
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
     });
+}
+
+/// `tokio::time::Instant` used to need `into_std`, which gave a deadline on the system's clock.
+#[test]
+fn a_deadline_from_an_instant_of_tokio_follows_paused_time() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    in_paused_time(async || {
+        let soon = tokio::time::Instant::now() + MINUTE;
+        for deadline in [Deadline::at(soon), Deadline::from(soon)] {
+            assert_eq!(deadline.remaining(), Some(MINUTE));
+        }
+        let deadline = Deadline::at(soon);
+        tokio::time::advance(MINUTE / 2).await;
+        assert_eq!(deadline.remaining(), Some(MINUTE / 2));
+        let error = pending::<()>().within_deadline(soon).await.unwrap_err();
+        assert!(error.is_deadline_exceeded(), "{error}");
+        assert!(deadline.has_passed());
+    });
+    let outside = tokio::time::Instant::now();
+    assert_eq!(Deadline::at(outside), Deadline::at(outside.into_std()));
 }
 
 /// Guards against a first poll that is judged by the system's clock.

@@ -6,10 +6,12 @@
 mod annotated;
 mod support;
 
+use std::pin::pin;
 use std::sync::{Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, record, short};
+use support::{APART, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, record, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError, add_listener};
 
@@ -50,7 +52,7 @@ fn abandoned_operations_are_listed_until_they_have_ended() {
         let stats = workers::stats();
         assert_eq!(stats.abandoned, on_worker, "{way:?}");
         assert!(stats.busy >= stats.abandoned && stats.live >= stats.busy);
-        std::thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(5));
         assert!(workers::abandoned()[0].age >= Duration::from_millis(5));
 
         assert_eq!(workers::drain(Duration::from_millis(5)), 1, "{way:?}");
@@ -85,6 +87,54 @@ fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
         proceed.open();
         assert_eq!(workers::drain(SOON), 0, "{way:?}");
     }
+}
+
+/// In async code, only the blocking `drain` was available, which stops a current-thread runtime.
+#[test]
+fn drain_async_waits_for_abandoned_operations_on_any_executor() {
+    let _turn = TURN.lock();
+    assert_eq!(block_on(workers::drain_async(SOON)), 0);
+    for way in APART {
+        let recorder = record("pool_leftovers::drain_async");
+        let gate = abandon(way, "pool_leftovers::drain_async");
+        assert_eq!(block_on(workers::drain_async(Duration::ZERO)), 1, "{way:?}");
+        let brief = Duration::from_millis(5);
+        assert_eq!(block_on(workers::drain_async(brief)), 1, "{way:?}");
+
+        let woken = Gate::new();
+        let mut drain = pin!(workers::drain_async(3 * SOON));
+        assert!(poll_once(&mut drain, &woken).is_pending(), "{way:?}");
+        {
+            let mut dropped = pin!(workers::drain_async(3 * SOON));
+            assert!(poll_once(&mut dropped, &Gate::new()).is_pending());
+        }
+        let elsewhere = thread::spawn(|| block_on(workers::drain_async(3 * SOON)));
+        gate.open();
+        woken.wait();
+        assert_eq!(block_on(drain), 0, "{way:?}");
+        assert_eq!(elsewhere.join().unwrap(), 0, "{way:?}");
+        assert_eq!(recorder.events().len(), 2, "{way:?}");
+    }
+}
+
+#[test]
+fn drain_async_lets_abandoned_tasks_of_its_own_runtime_end() {
+    let _turn = TURN.lock();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let running = runtime.block_on(async {
+        let outcome = limit("pool_leftovers::own_runtime", short())
+            .outcome_task(async |_| {
+                tokio::time::sleep(2 * support::short_limit()).await;
+                Ok::<_, TimeoutError>(7)
+            })
+            .await;
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+        workers::drain_async(3 * SOON).await
+    });
+    assert_eq!(running, 0);
 }
 
 #[test]
@@ -142,7 +192,7 @@ struct Malicious;
 
 impl Drop for Malicious {
     fn drop(&mut self) {
-        assert!(std::thread::panicking(), "a destructor's own panic");
+        assert!(thread::panicking(), "a destructor's own panic");
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 #[cfg(feature = "tokio")]
 use std::future::Future;
 #[cfg(feature = "tokio")]
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
+#[cfg(feature = "tokio")]
 use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Waker};
@@ -153,14 +155,16 @@ impl CallerAlarm {
 
 /// Tokio's timer. The boxed type shortens the compiler's proof that a nested call is `Send`.
 #[cfg(feature = "tokio")]
-type VirtualSleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+type VirtualSleep = Pin<Box<dyn Future<Output = ()> + Send + Sync + UnwindSafe + RefUnwindSafe>>;
 
 /// Returns `None` in a runtime without timers, where Tokio panics.
 #[cfg(feature = "tokio")]
 fn virtual_sleep(left: Duration) -> Option<VirtualSleep> {
-    crate::unwind::catch(|| -> VirtualSleep { Box::pin(tokio::time::sleep(left)) })
-        .map_err(crate::unwind::drop_catching)
-        .ok()
+    crate::unwind::catch(|| -> VirtualSleep {
+        Box::pin(AssertUnwindSafe(tokio::time::sleep(left)))
+    })
+    .map_err(crate::unwind::drop_catching)
+    .ok()
 }
 
 impl fmt::Debug for CallerAlarm {

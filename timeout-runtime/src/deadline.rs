@@ -201,10 +201,19 @@ impl Deadline {
         Self::on(clock, clock.now().plus(duration))
     }
 
-    /// Returns the deadline at `instant`, on the system's monotonic clock.
+    /// Returns the deadline at `instant`: a [`std::time::Instant`] on the system's monotonic clock, or, with the feature
+    /// `tokio`, a `tokio::time::Instant` on Tokio's clock.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use timeout_runtime::Deadline;
+    ///
+    /// let deadline = Deadline::at(Instant::now() + Duration::from_secs(60));
+    /// assert!(!deadline.has_passed());
+    /// ```
     #[must_use]
-    pub fn at(instant: Instant) -> Self {
-        Self::on(Clock::Real, Tick::of(instant))
+    pub fn at(instant: impl Into<Self>) -> Self {
+        instant.into()
     }
 
     /// Returns the deadline of the enclosing call, or [`never`](Self::never) outside a call.
@@ -264,7 +273,16 @@ impl fmt::Debug for Deadline {
 
 impl From<Instant> for Deadline {
     fn from(instant: Instant) -> Self {
-        Self::at(instant)
+        Self::on(Clock::Real, Tick::of(instant))
+    }
+}
+
+/// On Tokio's clock: inside a runtime whose time is paused, the deadline follows that time.
+#[cfg(feature = "tokio")]
+impl From<tokio::time::Instant> for Deadline {
+    fn from(instant: tokio::time::Instant) -> Self {
+        let clock = Clock::Tokio.resolved();
+        Self::on(clock, Tick::of(instant.into_std()))
     }
 }
 

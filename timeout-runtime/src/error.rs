@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -253,6 +254,38 @@ impl Error for TimeoutError {
         }
     }
 }
+
+/// Equal if all that the methods return is equal, and [`source`](Error::source) is the same value:
+/// errors of one cancellation share it.
+impl PartialEq for TimeoutError {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            limit,
+            reason,
+            elapsed_nanos,
+            cause,
+            started,
+        } = self;
+        let same_reason = match (reason, &other.reason) {
+            (Some(one), Some(two)) => Arc::ptr_eq(one, two),
+            (None, None) => true,
+            _ => false,
+        };
+        same_reason
+            && *name == other.name
+            && *limit == other.limit
+            && *elapsed_nanos == other.elapsed_nanos
+            && *cause == other.cause
+            && *started == other.started
+    }
+}
+
+impl Eq for TimeoutError {}
+
+// The reason is the only field without these traits, and is only ever read.
+impl UnwindSafe for TimeoutError {}
+impl RefUnwindSafe for TimeoutError {}
 
 impl From<TimeoutError> for io::Error {
     fn from(error: TimeoutError) -> Self {

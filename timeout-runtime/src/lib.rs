@@ -54,6 +54,7 @@ pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Outcome};
 pub use propagator::{PropagatorHandle, add_propagator};
 pub use returns::{Ending, FromTimeout, panic_on_timeout};
+pub use timeout::within::{TimeoutFutureExt, Within, within, within_blocking};
 pub use timeout::{Timeout, WithOnLate};
 pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};
 

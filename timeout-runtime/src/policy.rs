@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::event::clock::OwnClock;
@@ -46,6 +47,10 @@ impl Policy {
         self
     }
 }
+
+// A policy never changes while calls use it, and panics of its listener and clock end there.
+impl UnwindSafe for Policy {}
+impl RefUnwindSafe for Policy {}
 
 impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

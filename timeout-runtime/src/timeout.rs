@@ -1,6 +1,7 @@
 //! [`Timeout`]: the policy behind the attribute, usable without it.
 
 mod with_on_late;
+pub(crate) mod within;
 
 use std::fmt;
 use std::future::Future;

@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::event::WorkerName;
@@ -208,6 +209,10 @@ where
 /// A call whose operation runs on a worker or as a task.
 #[derive(Clone)]
 pub(crate) struct SpawnedCall(Arc<Node<CallCell>>);
+
+// Panics of the operation are caught inside the call, and its value is behind a lock.
+impl UnwindSafe for SpawnedCall {}
+impl RefUnwindSafe for SpawnedCall {}
 
 impl SpawnedCall {
     /// A call whose operation is queued.

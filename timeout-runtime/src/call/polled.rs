@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::UnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -284,6 +285,10 @@ pub struct InlineFuture<'a, R, Fut, M> {
 
 // The operation is pinned outside; nothing in this struct is.
 impl<R, Fut, M> Unpin for InlineFuture<'_, R, Fut, M> {}
+
+// The references point into the caller's own future. A panic of the operation ends the call, which
+// is not polled again, so an annotated future is as unwind safe as its body.
+impl<R, Fut: UnwindSafe, M: UnwindSafe> UnwindSafe for InlineFuture<'_, R, Fut, M> {}
 
 impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for InlineFuture<'_, R, Fut, M> {
     type Output = M::Output;

@@ -8,6 +8,7 @@ mod wait;
 use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use crate::deadline::Deadline;
@@ -50,16 +51,10 @@ impl CancelToken {
         Self(NodeRef::new(Terms::None, Watch::Watched, &[]))
     }
 
-    /// A token without a parent and without a deadline.
-    #[must_use]
-    pub fn never() -> Self {
-        Self::new()
-    }
-
-    /// The token of the current call; outside any call, a token that is never cancelled.
+    /// The token of the current call. Outside any call: a new token.
     #[must_use]
     pub fn current() -> Self {
-        frame::current().map_or_else(Self::never, |outer| outer.token)
+        frame::current().map_or_else(Self::new, |outer| outer.token)
     }
 
     /// A token that is cancelled with this one, and can also be cancelled alone.
@@ -151,6 +146,27 @@ impl CancelToken {
         self.deadline().remaining()
     }
 
+    /// How long is left until [`deadline`](Self::deadline), at most `max`. For functions that take
+    /// a timeout and not a token, such as `recv_timeout`.
+    ///
+    /// Zero once the deadline has passed; `max` if the token has no deadline. It ignores a
+    /// cancellation by other means: [`check`](Self::check) reports that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallContext, CancelToken, Deadline};
+    ///
+    /// let max = Duration::from_secs(5);
+    /// assert_eq!(CancelToken::new().remaining_or(max), max);
+    ///
+    /// let context = CallContext::detached().with_deadline(Deadline::after(Duration::from_secs(1)));
+    /// context.run(|| assert!(CancelToken::current().remaining_or(max) <= Duration::from_secs(1)));
+    /// ```
+    #[must_use]
+    pub fn remaining_or(&self, max: Duration) -> Duration {
+        self.remaining().map_or(max, |left| left.min(max))
+    }
+
     /// Cancels the token when the returned guard is dropped, also during a panic.
     ///
     /// ```
@@ -173,6 +189,23 @@ impl CancelToken {
 impl Default for CancelToken {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Clones are equal; a [`child`](CancelToken::child) and a [`linked`](CancelToken::linked) token are
+/// different tokens. A cancellation changes neither equality nor hash, so a token can be the key of
+/// a map. Clippy's `mutable_key_type` does not know that: allow it there.
+impl PartialEq for CancelToken {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.address() == other.0.address()
+    }
+}
+
+impl Eq for CancelToken {}
+
+impl Hash for CancelToken {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.address().hash(state);
     }
 }
 

@@ -28,6 +28,7 @@
 
 use std::collections::HashSet;
 use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::{Arc, Weak};
 
@@ -119,6 +120,12 @@ pub(crate) enum NodeWeak {
     Token(Weak<Node<()>>),
     Call(Weak<Node<CallCell>>),
 }
+
+// A panic leaves no node half changed: all code of users runs outside its lock.
+impl UnwindSafe for NodeRef {}
+impl RefUnwindSafe for NodeRef {}
+impl UnwindSafe for NodeWeak {}
+impl RefUnwindSafe for NodeWeak {}
 
 impl NodeWeak {
     pub(crate) fn upgrade(&self) -> Option<NodeRef> {

@@ -49,6 +49,26 @@ impl CancelToken {
         .await
     }
 
+    /// As [`run_until_cancelled`](Self::run_until_cancelled), for spawned tasks: the returned future
+    /// borrows nothing.
+    ///
+    /// Cancel safe if `future` is.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let token = CancelToken::new();
+    /// let task = tokio::spawn(token.clone().run_until_cancelled_owned(std::future::pending::<()>()));
+    /// token.cancel();
+    /// assert_eq!(task.await.unwrap(), None);
+    /// # }
+    /// ```
+    pub async fn run_until_cancelled_owned<F: Future>(self, future: F) -> Option<F::Output> {
+        self.run_until_cancelled(future).await
+    }
+
     /// Runs `callback` when the token is cancelled, or immediately if it is cancelled already. This
     /// is how blocking I/O is interrupted: shut the socket down, kill the child.
     ///

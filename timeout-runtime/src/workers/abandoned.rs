@@ -2,13 +2,21 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::alarm::CallerAlarm;
+use crate::deadline::Clock;
 use crate::event::{CallId, WorkerName};
 use crate::memory::Shrink;
 use crate::sync::lock;
+use crate::tick::Tick;
+use crate::unwind;
 
 use super::settings;
 
@@ -29,6 +37,9 @@ struct Table {
     by_name: HashMap<&'static str, usize>,
     /// How many operations have ended whose late event is not yet emitted.
     reporting: usize,
+    /// The tasks that wait in `drain_async`, by the keys of their futures.
+    draining: HashMap<u64, Waker>,
+    next_drain: u64,
 }
 
 impl Table {
@@ -99,6 +110,69 @@ pub fn drain(longest: Duration) -> usize {
     table.left()
 }
 
+/// As [`drain`], for async code on any executor: waits without blocking the thread.
+///
+/// `longest` counts from the first poll, by the system's clock, also while Tokio's time is paused.
+/// The result is the number of operations that are still running then, and `0` once all have ended.
+/// Abandoned tasks of a current-thread runtime end meanwhile, since the runtime polls them.
+///
+/// Cancel safe: dropping the future stops nothing, and a later call waits for the same operations.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::workers;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let still_running = workers::drain_async(Duration::from_secs(10)).await;
+/// assert_eq!(still_running, 0);
+/// # }
+/// ```
+pub async fn drain_async(longest: Duration) -> usize {
+    let until = Tick::now().plus(longest);
+    let key = {
+        let mut table = lock(&*TABLE);
+        table.next_drain += 1;
+        table.next_drain
+    };
+    let alarm = CallerAlarm::default();
+    Drain { key, until, alarm }.await
+}
+
+/// One wait of `drain_async`. Dropping it removes its waker.
+struct Drain {
+    key: u64,
+    until: Tick,
+    alarm: CallerAlarm,
+}
+
+impl Future for Drain {
+    type Output = usize;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
+        // Cloned and dropped outside the lock: a waker is code of users.
+        let waker = context.waker().clone();
+        let (left, replaced) = {
+            let mut table = lock(&*TABLE);
+            (table.left(), table.draining.insert(self.key, waker))
+        };
+        unwind::drop_catching(replaced);
+        if left == 0 || Clock::Real.has_reached(self.until) {
+            return Poll::Ready(left);
+        }
+        let until = self.until;
+        self.alarm.set(Clock::Real, until, context);
+        Poll::Pending
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        let waker = lock(&*TABLE).draining.remove(&self.key);
+        unwind::drop_catching(waker);
+    }
+}
+
 /// Whether there are abandoned operations.
 #[inline]
 pub(crate) fn any() -> bool {
@@ -153,8 +227,15 @@ pub(crate) struct Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        lock(&*TABLE).reporting -= 1;
+        let draining = {
+            let mut table = lock(&*TABLE);
+            table.reporting -= 1;
+            mem::take(&mut table.draining)
+        };
         REMOVED.notify_all();
+        for waker in draining.into_values() {
+            unwind::contain(|| waker.wake());
+        }
     }
 }
 

@@ -30,7 +30,7 @@ use crate::call::cell::SpawnedCall;
 use crate::call::propagated::PropagatedToWorker;
 use crate::event::WorkerName;
 
-pub use abandoned::{Abandoned, abandoned, drain};
+pub use abandoned::{Abandoned, abandoned, drain, drain_async};
 pub use early::{StartError, start};
 pub(crate) use pool::{Place, submit, withdraw};
 pub use pool::{Stats, stats};

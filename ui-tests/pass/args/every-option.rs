@@ -18,7 +18,7 @@ impl Table {
         grace = "250ms",
         run = "inline",
         token = stop,
-        upstream = [self.shutdown, &tokens[..], CancelToken::never()],
+        upstream = [self.shutdown, &tokens[..], CancelToken::new()],
         deadline = self.until,
         inherit = false,
         fallback = |error: TimeoutError| error.to_string().len(),
