@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Pat, ReceiverKind, Type};
 
@@ -57,7 +58,6 @@ impl Bindings<'_> {
             kind,
             ..
         } = param;
-        let quiet = self.quiet();
         match kind {
             Kind::Receiver(receiver) => {
                 let this = &receiver.self_token;
@@ -77,29 +77,33 @@ impl Bindings<'_> {
                 ident,
                 ty,
             } => {
-                let value = self.argument_value(ident, ty);
+                let mut value = self.argument_value(param.outer_name(ident), ty);
+                // Binding an unused name to another one has no effect, and clippy reports that.
+                if !self.plan.run.moves_away() && ident.unraw().to_string().starts_with('_') {
+                    value = quote_spanned!(self.here=> __timeout_p::same(#value));
+                }
                 let used = self
                     .used(ident)
                     .into_iter()
                     .map(|mention| quote_spanned!(self.here=> #(#conditions)* let _ = &#mention;));
                 quote_spanned! {self.here=>
-                    #(#conditions)* #(#lints)* #quiet let #mutability #ident = #value;
+                    #(#conditions)* #(#lints)* let #mutability #ident = #value;
                     #(#used)*
                 }
             }
-            Kind::Parts { parts, ty, .. } => {
+            Kind::Parts {
+                parts, outer, ty, ..
+            } => {
                 if parts.is_empty() {
                     return TokenStream::new();
                 }
-                let values = parts
-                    .iter()
-                    .map(|part| self.argument_value(&part.ident, ty));
+                let values = outer.iter().map(|part| self.argument_value(part, ty));
                 let bound = parts.iter().map(|part| {
                     let (mutability, ident) = (&part.mutability, &part.ident);
                     quote!(#mutability #ident)
                 });
                 quote_spanned! {self.here=>
-                    #(#conditions)* #(#lints)* #quiet let (#(#bound,)*) = (#(#values,)*);
+                    #(#conditions)* #(#lints)* let (#(#bound,)*) = (#(#values,)*);
                 }
             }
             Kind::Pattern { slot, pat, ty } => {
@@ -158,7 +162,7 @@ impl Bindings<'_> {
     /// let _ = &cancel_token;
     /// ```
     fn token(&self) -> TokenStream {
-        let (here, quiet, uses) = (self.here, self.quiet(), &self.plan.door.uses);
+        let (here, uses) = (self.here, &self.plan.door.uses);
         let parameter = self.plan.params.iter().find_map(|param| match &param.kind {
             Kind::Token {
                 mutability, ident, ..
@@ -170,24 +174,17 @@ impl Bindings<'_> {
             match parameter {
                 Some((lints, mutability, parameter)) => {
                     let name = relocated(name.to_token_stream(), parameter.span());
-                    quote_spanned!(here=> #(#lints)* #quiet let #mutability #name = __form.bind(&__token); #silence)
+                    quote_spanned!(here=> #(#lints)* let #mutability #name = __form.bind(&__token); #silence)
                 }
                 None if index + 1 == uses.len() => {
-                    quote_spanned!(here=> #quiet let #name = __token; #silence)
+                    quote_spanned!(here=> let #name = __token; #silence)
                 }
                 None => {
-                    quote_spanned!(here=> #quiet let #name = __timeout_p::Clone::clone(&__token); #silence)
+                    quote_spanned!(here=> let #name = __timeout_p::Clone::clone(&__token); #silence)
                 }
             }
         };
         uses.iter().enumerate().map(bind).collect()
-    }
-
-    /// Lints that would speak of the binding rather than of what the user wrote.
-    fn quiet(&self) -> TokenStream {
-        quote_spanned! {self.here=>
-            #[allow(clippy::pedantic, clippy::restriction)]
-        }
     }
 }
 

@@ -9,6 +9,7 @@ use syn::spanned::Spanned;
 use syn::{FnArg, Signature};
 
 use crate::bindings;
+use crate::flow;
 use crate::item::Item;
 use crate::made::Block;
 use crate::options;
@@ -31,7 +32,7 @@ use crate::types;
 ///     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
 ///     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
 ///     let __ask = __ask.ms(200);
-///     __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__ask, OPERATION)
+///     return __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__ask, OPERATION);
 /// }
 /// ```
 pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
@@ -210,11 +211,12 @@ impl<'a> Expansion<'a> {
             quote_spanned!(*here=> __timeout_p::#entry::<#answer, _, _ #future>(__ask, #operation))
         };
         match plan.shape {
-            Shape::Async(_) => quote_spanned!(*here=> #call.await),
+            Shape::Sync(_) => quote_spanned!(*here=> return #call;),
+            Shape::Async(_) => quote_spanned!(*here=> return #call.await;),
             Shape::Future(future) if future.boxed => {
                 quote_spanned!(*here=> __timeout_p::Box::pin(#call))
             }
-            Shape::Sync(_) | Shape::Future(_) => call,
+            Shape::Future(_) => call,
         }
     }
 
@@ -226,8 +228,11 @@ impl<'a> Expansion<'a> {
     /// let __token = __call.param::<__timeout_p::CancelToken>();
     /// let __op = OPERATION;
     /// let __op = __timeout_p::pin!(__op);
-    /// __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await
+    /// return __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await;
     /// ```
+    ///
+    /// A `return` drops its temporaries before the call in every edition. Before 2024, the last expression of a block drops them
+    /// after it, and a lint reports that.
     fn call_in_place(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
         let token = (!plan.door.uses.is_empty()).then(
@@ -251,7 +256,7 @@ impl<'a> Expansion<'a> {
             #token
             let __op = #operation;
             let __op = __timeout_p::pin!(__op);
-            #wait
+            return #wait;
         }
     }
 
@@ -346,6 +351,9 @@ impl<'a> Expansion<'a> {
     ///
     /// An async block cannot name the type of its answer, but its first `return` can, so that a mismatch is reported at
     /// the expression that does not match.
+    ///
+    /// Where the answer may be a future, as a `JoinHandle` is, the body is what a `return` returns: clippy asks to await the last expression
+    /// of an async block that is a future. Behind a body that never ends, a `return` would be unreachable.
     fn operation(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
         let pin = quote_spanned!(*here=> if false { return __timeout_p::never_run::<#answer>(); });
@@ -354,11 +362,16 @@ impl<'a> Expansion<'a> {
             return quote_spanned!(*here=> #words { #pin #token (#block) });
         }
         let (bindings, block) = (bindings::all(plan, *here), &plan.item.body.block);
-        if let Shape::Async(_) = plan.shape {
-            quote_spanned!(*here=> async move { #pin #bindings (#block) })
+        let Shape::Async(_) = plan.shape else {
+            return quote_spanned!(*here=> { #bindings (#block) });
+        };
+        let may_be_a_future = plan.shape.answer().is_some_and(types::may_be_a_future);
+        let body = if may_be_a_future && !flow::never_ends(block) {
+            quote_spanned!(*here=> return (#block);)
         } else {
-            quote_spanned!(*here=> { #bindings (#block) })
-        }
+            quote_spanned!(*here=> (#block))
+        };
+        quote_spanned!(*here=> async move { #pin #bindings #body })
     }
 
     /// The token that the runtime hands to the operation. A body that does not ask gets none, and none is made.

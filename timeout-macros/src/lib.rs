@@ -11,6 +11,7 @@ mod duration;
 mod editor;
 mod errors;
 mod expand;
+mod flow;
 mod groups;
 mod item;
 mod made;
@@ -19,6 +20,7 @@ mod options;
 mod params;
 mod plan;
 mod shape;
+mod site;
 mod slot;
 mod suggest;
 #[cfg(test)]
@@ -37,6 +39,7 @@ use crate::editor::Typed;
 use crate::errors::Errors;
 use crate::item::Item;
 use crate::plan::Plan;
+use crate::site::Site;
 
 /// Limits how long one call of a function may take, and tells the operation when its time is up.
 ///
@@ -249,10 +252,12 @@ fn expansion(
     completed: Option<Ident>,
     may_wrap: bool,
 ) -> (TokenStream, bool) {
+    let begin = args.clone().into_iter().next();
     let (mut args, mut errors) = parse(args);
     let expansion = if let Some(item) = Item::parse(&typed, &mut errors) {
+        let site = Site::of(begin, beside::has_macro(&item.attrs));
         let door = Door::new(&mut args, &item, completed);
-        let plan = Plan::new(args, &item, &door, &mut errors);
+        let plan = Plan::new(args, &item, &door, &site, &mut errors);
         plan.filter(|_| may_wrap).map_or_else(
             || unwrapped::as_typed(&item, &door),
             |plan| expand::wrapped(&plan),

@@ -89,7 +89,8 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     };
     let otherwise =
         (!conditions.is_empty()).then(|| quote_spanned!(here=> let __form = __timeout_p::ByValue;));
-    let token = bindings::relocated(quote_spanned!(here=> &#ident), ty.span());
+    let outer = param.outer_name(ident);
+    let token = bindings::relocated(quote_spanned!(here=> &#outer), ty.span());
     let typed = token::tied(ident.clone(), name);
     quote_spanned! {here=>
         #otherwise

@@ -11,6 +11,7 @@ use syn::{
 };
 
 use crate::mentions::Bound;
+use crate::site::{self, Site, Unseen};
 use crate::types::{self, Borrow};
 
 /// One parameter, with its attributes sorted by where they belong.
@@ -21,6 +22,8 @@ pub(crate) struct Param {
     pub(crate) lints: Vec<Attribute>,
     /// Everything else, which stays on the parameter.
     pub(crate) others: Vec<Attribute>,
+    /// How lints do not see the parameter in the signature.
+    unseen: Option<Unseen>,
     pub(crate) kind: Kind,
 }
 
@@ -36,6 +39,8 @@ pub(crate) enum Kind {
     Parts {
         pat: Box<Pat>,
         parts: Vec<PatIdent>,
+        /// The names of the parts in the signature.
+        outer: Vec<Ident>,
         ty: Box<Type>,
     },
     /// Any other pattern; `slot` is the name that stands in for it in the signature.
@@ -53,11 +58,11 @@ pub(crate) enum Kind {
 }
 
 impl Param {
-    /// The parameters of `sig`, where `token` is the name of the body's token. With `is_read`, a macro reads the signature after this one.
-    pub(crate) fn all(sig: &Signature, token: &Ident, is_read: bool) -> Vec<Self> {
+    /// The parameters of `sig`, where `token` is the name of the body's token.
+    pub(crate) fn all(sig: &Signature, token: &Ident, site: &Site) -> Vec<Self> {
         let split = |(index, input): (usize, &FnArg)| match input {
             FnArg::Receiver(receiver) => Self::receiver(receiver),
-            FnArg::Typed(typed) => Self::typed(typed, index, token, is_read),
+            FnArg::Typed(typed) => Self::typed(typed, index, token, site),
         };
         sig.inputs.iter().enumerate().map(split).collect()
     }
@@ -72,11 +77,12 @@ impl Param {
             conditions,
             lints: Vec::new(),
             others,
+            unseen: None,
             kind: Kind::Receiver(receiver),
         }
     }
 
-    fn typed(typed: &PatType, index: usize, token: &Ident, is_read: bool) -> Self {
+    fn typed(typed: &PatType, index: usize, token: &Ident, site: &Site) -> Self {
         let PatType { attrs, pat, ty, .. } = typed.clone();
         let kind = match *pat {
             Pat::Ident(PatIdent {
@@ -100,11 +106,16 @@ impl Param {
                     }
                 }
             }
-            pat if is_read && can_be_bound_again(&pat) => Kind::Parts {
-                parts: Bound::of(&pat),
-                pat: Box::new(without_mut(pat)),
-                ty,
-            },
+            pat if site.is_read && can_be_bound_again(&pat) => {
+                let parts = Bound::of(&pat);
+                let (pat, outer) = in_signature(pat, site);
+                Kind::Parts {
+                    parts,
+                    outer,
+                    pat: Box::new(pat),
+                    ty,
+                }
+            }
             pat => {
                 let slot = format_ident!(
                     "__arg{index}",
@@ -121,8 +132,10 @@ impl Param {
             conditions: Vec::new(),
             lints: Vec::new(),
             others: Vec::new(),
+            unseen: None,
             kind,
         };
+        param.unseen = param.name().and_then(|name| site.unseen(name));
         for attr in attrs {
             match role(&attr) {
                 Role::Condition => param.conditions.push(attr),
@@ -138,6 +151,14 @@ impl Param {
         match &self.kind {
             Kind::Name { ident, .. } | Kind::Token { ident, .. } => Some(ident),
             Kind::Receiver(_) | Kind::Parts { .. } | Kind::Pattern { .. } => None,
+        }
+    }
+
+    /// `name` as it is in the signature.
+    pub(crate) fn outer_name<'a>(&'a self, name: &'a Ident) -> &'a Ident {
+        match &self.unseen {
+            Some(Unseen::Name(unseen)) => unseen,
+            Some(Unseen::Pattern) | None => name,
         }
     }
 
@@ -226,20 +247,15 @@ impl From<&Param> for FnArg {
                 });
             }
             Kind::Pattern { slot, ty, .. } => (slot, ty),
-            Kind::Name { ident, ty, .. } | Kind::Token { ident, ty, .. } => (ident, ty),
+            Kind::Name { ident, ty, .. } | Kind::Token { ident, ty, .. } => {
+                (param.outer_name(ident), ty)
+            }
         };
-        let ident = ident.clone();
-        let pat = PatIdent {
-            attrs: Vec::new(),
-            by_ref: None,
-            mutability: None,
-            ident,
-            subpat: None,
-        };
+        let pat = site::pattern(ident, param.unseen.as_ref());
         let colon_token = Token![:](ty.span());
         Self::Typed(PatType {
             attrs,
-            pat: Box::new(Pat::Ident(pat)),
+            pat: Box::new(pat),
             colon_token,
             ty: ty.clone(),
         })
@@ -269,18 +285,30 @@ fn can_be_bound_again(pat: &Pat) -> bool {
     !search.0
 }
 
-fn without_mut(mut pat: Pat) -> Pat {
-    struct Removal;
+/// The pattern as it is in the signature, and the names of its parts there: no `mut`, and names that lints do not see.
+fn in_signature(mut pat: Pat, site: &Site) -> (Pat, Vec<Ident>) {
+    struct Change<'a> {
+        site: &'a Site,
+        names: Vec<Ident>,
+    }
 
-    impl VisitMut for Removal {
+    impl VisitMut for Change<'_> {
         fn visit_pat_ident_mut(&mut self, part: &mut PatIdent) {
             part.mutability = None;
+            if let Some(Unseen::Name(unseen)) = self.site.unseen(&part.ident) {
+                part.ident = unseen;
+            }
+            self.names.push(part.ident.clone());
             visit_mut::visit_pat_ident_mut(self, part);
         }
     }
 
-    Removal.visit_pat_mut(&mut pat);
-    pat
+    let mut change = Change {
+        site,
+        names: Vec::new(),
+    };
+    change.visit_pat_mut(&mut pat);
+    (pat, change.names)
 }
 
 #[derive(PartialEq, Eq)]

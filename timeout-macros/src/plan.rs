@@ -12,6 +12,7 @@ use crate::made::{Block, Made};
 use crate::mentions;
 use crate::params::Param;
 use crate::shape::Shape;
+use crate::site::Site;
 use crate::slot::{Given, Slot};
 use crate::types;
 use crate::values::{Place, Time};
@@ -108,10 +109,11 @@ impl<'a> Plan<'a> {
         args: Args,
         item: &'a Item,
         door: &'a Door,
+        site: &Site,
         errors: &mut Errors,
     ) -> Option<Self> {
         let sig = &item.sig;
-        let params = Param::all(sig, &door.token, beside::has_macro(&item.attrs));
+        let params = Param::all(sig, &door.token, site);
         let shape = Shape::of(sig);
         let made = match shape {
             Shape::Future(_) => Made::of(item.body.inside()),

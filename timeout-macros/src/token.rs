@@ -75,7 +75,8 @@ impl Search<'_> {
     }
 }
 
-fn shares_context(one: Span, other: Span) -> bool {
+/// Whether names at these two spans stand for the same thing.
+pub(crate) fn shares_context(one: Span, other: Span) -> bool {
     share_context(one, other, |one, other| one.located_at(other))
 }
 

@@ -158,6 +158,18 @@ pub(crate) fn is_generic(ty: &Type, generics: &Generics) -> bool {
     }
 }
 
+/// Whether `ty` may be a future, as far as its syntax tells.
+pub(crate) fn may_be_a_future(ty: &Type) -> bool {
+    match visible(ty) {
+        Type::Path(path) => {
+            let name = path.path.segments.last().map(|segment| &segment.ident);
+            !name.is_some_and(|name| name == "Result" || name == "Option")
+        }
+        Type::ImplTrait(_) | Type::Infer(_) | Type::Macro(_) => true,
+        _ => false,
+    }
+}
+
 /// Whether `ty` is a path whose meaning shows to the compiler alone.
 pub(crate) fn may_be_an_alias(ty: &Type) -> bool {
     matches!(visible(ty), Type::Path(_)) && first_hidden(ty).is_none()

@@ -9,6 +9,7 @@ use crate::expand::{answer, braces, here};
 use crate::item::Item;
 use crate::params::Param;
 use crate::shape::Shape;
+use crate::site::Site;
 
 /// The function as typed, after a mistake: its token is bound, so that the body means what it will mean.
 ///
@@ -30,7 +31,7 @@ pub(crate) fn as_typed(item: &Item, door: &Door) -> TokenStream {
         ..
     } = item;
     let here = here(sig);
-    let is_bound = Param::all(sig, &door.token, false)
+    let is_bound = Param::all(sig, &door.token, &Site::default())
         .iter()
         .any(Param::is_token);
     // A `const fn` could call nothing of the runtime.

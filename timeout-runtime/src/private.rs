@@ -209,7 +209,13 @@ pub fn owned<T: Owned>(value: T) -> T {
     value
 }
 
-/// An argument of a generic type that goes propagated.
+/// An argument that stays.
+#[inline]
+pub fn same<T>(value: T) -> T {
+    value
+}
+
+/// An argument of a generic type that moves with the operation.
 pub fn sent<T: Send>(value: T) -> T {
     value
 }

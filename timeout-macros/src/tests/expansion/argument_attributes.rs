@@ -35,21 +35,17 @@ async fn c(
             return __timeout_p::never_run::<Option<u32>>();
         }
         #[cfg(any())]
-        #[allow(clippy::pedantic, clippy::restriction)]
         let gone = gone;
         #[allow(unused_variables)]
-        #[allow(clippy::pedantic, clippy::restriction)]
         let here = here;
         #[expect(unused_variables)]
-        #[allow(clippy::pedantic, clippy::restriction)]
         let there = there;
         let mut __arg3 = __arg3;
         #[cfg_attr(unix, allow(unused_variables))]
         let (a, b) = __arg3;
-        #[allow(clippy::pedantic, clippy::restriction)]
         let case = case;
         ({ None })
     };
     let __op = __timeout_p::pin!(__op);
-    __call.until_verdict::<Option<u32>, _>(__op).await
+    return __call.until_verdict::<Option<u32>, _>(__op).await;
 }

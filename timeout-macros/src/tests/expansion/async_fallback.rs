@@ -22,16 +22,15 @@ async fn count(rows: &[Row]) -> usize {
         if false {
             return __timeout_p::never_run::<usize>();
         }
-        #[allow(clippy::pedantic, clippy::restriction)]
         let rows = rows;
-        ({ rows.len() })
+        return ({ rows.len() });
     };
     let __op = __timeout_p::pin!(__op);
-    __call
+    return __call
         .until_verdict_or::<
             usize,
             _,
             _,
         >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
-        .await
+        .await;
 }

@@ -18,12 +18,10 @@ async fn stock(client: &Client, sku: &str) -> Result<u32, AppError> {
         if false {
             return __timeout_p::never_run::<Result<u32, AppError>>();
         }
-        #[allow(clippy::pedantic, clippy::restriction)]
         let client = client;
-        #[allow(clippy::pedantic, clippy::restriction)]
         let sku = sku;
         ({ client.get(sku).await })
     };
     let __op = __timeout_p::pin!(__op);
-    __call.until_verdict::<Result<u32, AppError>, _>(__op).await
+    return __call.until_verdict::<Result<u32, AppError>, _>(__op).await;
 }

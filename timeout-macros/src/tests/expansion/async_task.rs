@@ -15,7 +15,7 @@ async fn store(order: Order) -> Result<(), AppError> {
         .keep_running();
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(50);
-    __timeout_p::async_task::<
+    return __timeout_p::async_task::<
         Result<(), AppError>,
         _,
         _,
@@ -26,10 +26,9 @@ async fn store(order: Order) -> Result<(), AppError> {
                 if false {
                     return __timeout_p::never_run::<Result<(), AppError>>();
                 }
-                #[allow(clippy::pedantic, clippy::restriction)]
                 let order = __timeout_p::owned(order);
                 ({ order.store().await })
             },
         )
-        .await
+        .await;
 }

@@ -18,7 +18,7 @@ async fn render(page: Page) -> Result<Html, AppError> {
     let __ask = __ask.limit(__timeout_p::Duration::new(90u64, 0u32));
     let __ask = __ask.grace(__timeout_p::Duration::new(0u64, 250000000u32));
     let __ask = __ask.max_abandoned(4);
-    __timeout_p::async_worker::<
+    return __timeout_p::async_worker::<
         Result<Html, AppError>,
         _,
         _,
@@ -29,10 +29,9 @@ async fn render(page: Page) -> Result<Html, AppError> {
                 if false {
                     return __timeout_p::never_run::<Result<Html, AppError>>();
                 }
-                #[allow(clippy::pedantic, clippy::restriction)]
                 let page = __timeout_p::owned(page);
                 ({ page.render().await })
             },
         )
-        .await
+        .await;
 }

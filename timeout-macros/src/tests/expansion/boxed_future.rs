@@ -41,12 +41,12 @@ where
             ({ self.rows().await.len() })
         };
         let __op = __timeout_p::pin!(__op);
-        __call
+        return __call
             .until_verdict_or::<
                 usize,
                 _,
                 _,
             >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
-            .await
+            .await;
     })
 }

@@ -20,7 +20,7 @@ fn count(rows: Vec<Row>) -> usize {
     let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0)
         .function();
     let __fallback = __timeout_p::or(move |__error| __fallback(__error));
-    __timeout_p::sync_worker_or::<
+    return __timeout_p::sync_worker_or::<
         usize,
         _,
         _,
@@ -29,10 +29,9 @@ fn count(rows: Vec<Row>) -> usize {
         __ask,
         __fallback,
         move |(): ()| -> usize {
-            #[allow(clippy::pedantic, clippy::restriction)]
             let rows = __timeout_p::owned(rows);
             ({ rows.len() })
         },
         |__answer| __timeout_p::Answer(__answer).ending(),
-    )
+    );
 }

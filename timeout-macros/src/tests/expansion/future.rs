@@ -26,9 +26,7 @@ pub fn load(
         __ask,
         move |__token: __timeout_p::CancelToken| -> _ {
             let _ = &self;
-            #[allow(clippy::pedantic, clippy::restriction)]
             let id = id;
-            #[allow(clippy::pedantic, clippy::restriction)]
             let cancel_token = __token;
             let _ = &cancel_token;
             ({

@@ -13,16 +13,15 @@ fn c(from: impl Into<String>) -> Result<impl Iterator<Item = u8> + use<>, Timeou
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Result<_, TimeoutError>,
         _,
         _,
     >(
         __ask,
         move |(): ()| -> Result<_, TimeoutError> {
-            #[allow(clippy::pedantic, clippy::restriction)]
             let from = __timeout_p::sent(from);
             ({ Ok(from.into().into_bytes().into_iter()) })
         },
-    )
+    );
 }

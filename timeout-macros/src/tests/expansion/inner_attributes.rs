@@ -20,7 +20,7 @@ fn c() -> Option<u32> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Option<u32>,
         _,
         _,
@@ -32,5 +32,5 @@ fn c() -> Option<u32> {
                 None
             })
         },
-    )
+    );
 }

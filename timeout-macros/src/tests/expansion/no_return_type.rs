@@ -22,18 +22,17 @@ async fn wait(gate: Gate) {
         if false {
             return __timeout_p::never_run::<()>();
         }
-        #[allow(clippy::pedantic, clippy::restriction)]
         let gate = gate;
         ({
             gate.opened().await;
         })
     };
     let __op = __timeout_p::pin!(__op);
-    __call
+    return __call
         .until_verdict_or::<
             (),
             _,
             _,
         >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
-        .await
+        .await;
 }

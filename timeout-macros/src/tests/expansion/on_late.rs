@@ -30,7 +30,7 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
         __timeout_p::never_run::<Result<Connection, TimeoutError>>,
         move |__answer| __on_late(__answer),
     );
-    __timeout_p::sync_worker_or::<
+    return __timeout_p::sync_worker_or::<
         __timeout_p::Unclaimed<Result<Connection, TimeoutError>, _>,
         _,
         _,
@@ -41,11 +41,10 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
         __timeout_p::unclaimed(
             __on_late,
             move |(): ()| -> Result<Connection, TimeoutError> {
-                #[allow(clippy::pedantic, clippy::restriction)]
                 let pool = __timeout_p::owned(pool);
                 ({ pool.take() })
             },
         ),
         __timeout_p::ending::<Result<Connection, TimeoutError>, _>(),
-    )
+    );
 }

@@ -37,14 +37,13 @@ async fn connect(pool: &Pool) -> Connection {
             if false {
                 return __timeout_p::never_run::<Connection>();
             }
-            #[allow(clippy::pedantic, clippy::restriction)]
             let pool = pool;
             let _ = &pool;
-            ({ pool.take().await })
+            return ({ pool.take().await });
         },
     );
     let __op = __timeout_p::pin!(__op);
-    __call
+    return __call
         .until_verdict_or::<
             __timeout_p::Unclaimed<Connection, _>,
             _,
@@ -54,5 +53,5 @@ async fn connect(pool: &Pool) -> Connection {
             __op,
             |__answer| __timeout_p::Answer(__answer.answer()).ending(),
         )
-        .await
+        .await;
 }

@@ -40,7 +40,6 @@ fn connect(
                 move |
                     (): (),
                 | -> Pin<Box<dyn Future<Output = Option<Connection>> + Send + '_>> {
-                    #[allow(clippy::pedantic, clippy::restriction)]
                     let pool = pool;
                     ({ Box::pin(pool.take()) })
                 },

@@ -36,14 +36,14 @@ pub(crate) async fn load(&self) -> Config {
             return __timeout_p::never_run::<Config>();
         }
         let _ = &self;
-        ({ self.read().await })
+        return ({ self.read().await });
     };
     let __op = __timeout_p::pin!(__op);
-    __call
+    return __call
         .until_verdict_or::<
             Config,
             _,
             _,
         >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
-        .await
+        .await;
 }

@@ -25,7 +25,7 @@ fn sum(
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Option<u32>,
         _,
         _,
@@ -37,7 +37,6 @@ fn sum(
             let __arg1 = __timeout_p::owned(__arg1);
             let mut __arg2 = __timeout_p::owned(__arg2);
             let Req { id, .. } = __arg2;
-            #[allow(clippy::pedantic, clippy::restriction)]
             let mut r#type = __timeout_p::owned(r#type);
             let mut __arg4 = __timeout_p::owned(__arg4);
             let ref c = __arg4;
@@ -47,5 +46,5 @@ fn sum(
                 Some(b + id + r#type)
             })
         },
-    )
+    );
 }

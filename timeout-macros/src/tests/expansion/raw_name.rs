@@ -16,9 +16,9 @@ fn r#match() -> Option<u32> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Option<u32>,
         _,
         _,
-    >(__ask, move |(): ()| -> Option<u32> { ({ None }) })
+    >(__ask, move |(): ()| -> Option<u32> { ({ None }) });
 }

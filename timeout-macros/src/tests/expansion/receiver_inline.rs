@@ -19,13 +19,12 @@ async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
             return __timeout_p::never_run::<Result<Value, TimeoutError>>();
         }
         let _ = &self;
-        #[allow(clippy::pedantic, clippy::restriction)]
-        let _key = _key;
+        let _key = __timeout_p::same(_key);
         ({
             self.count += 1;
             Ok(self.value)
         })
     };
     let __op = __timeout_p::pin!(__op);
-    __call.until_verdict::<Result<Value, TimeoutError>, _>(__op).await
+    return __call.until_verdict::<Result<Value, TimeoutError>, _>(__op).await;
 }

@@ -16,7 +16,7 @@ fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Result<Value, TimeoutError>,
         _,
         _,
@@ -24,9 +24,8 @@ fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
         __ask,
         move |(): ()| -> Result<Value, TimeoutError> {
             __timeout_p::owned_ref(&self);
-            #[allow(clippy::pedantic, clippy::restriction)]
             let key = __timeout_p::owned(key);
             ({ self.read(&key) })
         },
-    )
+    );
 }

@@ -26,16 +26,15 @@ where
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.secs(LIMIT);
-    __timeout_p::sync_inline::<
+    return __timeout_p::sync_inline::<
         Result<Option<&'a T>, TimeoutError>,
         _,
         _,
     >(
         __ask,
         move |(): ()| -> Result<Option<&'a T>, TimeoutError> {
-            #[allow(clippy::pedantic, clippy::restriction)]
             let rows = rows;
             ({ Ok(rows.iter().max()) })
         },
-    )
+    );
 }

@@ -20,19 +20,18 @@ pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Result<usize, TimeoutError>,
         _,
         _,
     >(
         __ask,
         move |(): ()| -> Result<usize, TimeoutError> {
-            #[allow(clippy::pedantic, clippy::restriction)]
             let mut rows = __timeout_p::owned(rows);
             ({
                 rows.sort();
                 Ok(rows.len())
             })
         },
-    )
+    );
 }

@@ -18,16 +18,14 @@ fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Result<usize, TimeoutError>,
         _,
         _,
     >(
         __ask,
         move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
-            #[allow(clippy::pedantic, clippy::restriction)]
             let rows = __timeout_p::owned(rows);
-            #[allow(clippy::pedantic, clippy::restriction)]
             let cancel_token = __token;
             let _ = &cancel_token;
             ({
@@ -35,5 +33,5 @@ fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
                 Ok(rows.len())
             })
         },
-    )
+    );
 }

@@ -20,11 +20,10 @@ async fn show() -> Option<String> {
         if false {
             return __timeout_p::never_run::<Option<String>>();
         }
-        #[allow(clippy::pedantic, clippy::restriction)]
         let stop = __token;
         let _ = &stop;
         ({ Some(format!("{stop:?}")) })
     };
     let __op = __timeout_p::pin!(__op);
-    __call.until_verdict::<Option<String>, _>(__op).await
+    return __call.until_verdict::<Option<String>, _>(__op).await;
 }

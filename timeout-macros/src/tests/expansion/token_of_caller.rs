@@ -19,19 +19,17 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
     let (__ask, __form) = __ask.caller_token(&cancel_token);
     let _ = &cancel_token;
     let __ask = __ask.ms(200);
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Result<usize, TimeoutError>,
         _,
         _,
     >(
         __ask,
         move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
-            #[allow(clippy::pedantic, clippy::restriction)]
             let rows = __timeout_p::owned(rows);
-            #[allow(clippy::pedantic, clippy::restriction)]
             let cancel_token = __form.bind(&__token);
             let _ = &cancel_token;
             ({ sort(cancel_token, rows) })
         },
-    )
+    );
 }

@@ -31,7 +31,7 @@ fn scan(
     #[cfg(unix)]
     let _ = &cancel_token;
     let __ask = __ask.ms(200);
-    __timeout_p::sync_inline::<
+    return __timeout_p::sync_inline::<
         Result<usize, TimeoutError>,
         _,
         _,
@@ -39,10 +39,9 @@ fn scan(
         __ask,
         move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
             #[allow(unused_mut)]
-            #[allow(clippy::pedantic, clippy::restriction)]
             let mut cancel_token = __form.bind(&__token);
             let _ = &cancel_token;
             ({ sort(cancel_token) })
         },
-    )
+    );
 }

@@ -18,16 +18,15 @@ unsafe fn peek(at: *const u8) -> Option<u8> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    __timeout_p::sync_inline::<
+    return __timeout_p::sync_inline::<
         Option<u8>,
         _,
         _,
     >(
         __ask,
         move |(): ()| -> Option<u8> {
-            #[allow(clippy::pedantic, clippy::restriction)]
             let at = at;
             ({ Some(unsafe { *at }) })
         },
-    )
+    );
 }

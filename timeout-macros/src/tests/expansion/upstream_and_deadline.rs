@@ -26,7 +26,7 @@ fn ship(
     let __ask = __ask.deadline(request.deadline);
     let __ask = __ask.upstream(&shutdown);
     let __ask = __ask.upstream(&self.token());
-    __timeout_p::sync_worker::<
+    return __timeout_p::sync_worker::<
         Option<u32>,
         _,
         _,
@@ -34,13 +34,11 @@ fn ship(
         __ask,
         move |(): ()| -> Option<u32> {
             __timeout_p::owned_ref(&self);
-            #[allow(clippy::pedantic, clippy::restriction)]
             let request = __timeout_p::owned(request);
             let _ = &request;
-            #[allow(clippy::pedantic, clippy::restriction)]
             let shutdown = __timeout_p::owned(shutdown);
             let _ = &shutdown;
             ({ self.send(1) })
         },
-    )
+    );
 }

@@ -1,0 +1,114 @@
+//! Where the attribute is written, and parameters that lints do not see there.
+//!
+//! The operation binds each argument again under its own name. Clippy would call that shadowing, and an `allow` in the expansion is an
+//! error where the user forbids the lint. So the pattern in the signature gets the span of a macro, which such lints skip. The binding
+//! in the operation keeps the user's span, so that a lint about an unused argument points there.
+
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use syn::{Pat, PatIdent, PatWild, Token};
+
+use crate::token;
+
+/// Where the attribute is written.
+#[derive(Default)]
+pub(crate) struct Site {
+    /// Whether a macro reads the signature after this one, and looks for plain names and patterns there.
+    pub(crate) is_read: bool,
+    /// Whether the compiler is at work, and its lints. Editors have neither, and get names as they are typed.
+    is_compiled: bool,
+    /// A word of the attribute that is typed there, and does not come through a `macro_rules!`. Names that share its hygiene mean the same
+    /// with the span of the attribute.
+    word: Option<Ident>,
+}
+
+/// How a parameter's pattern is out of sight.
+pub(crate) enum Unseen {
+    /// By the span of its name.
+    Name(Ident),
+    /// By the span of the whole pattern, `name @ _`, where the name would be another one with that span.
+    Pattern,
+}
+
+impl Site {
+    /// The site of an attribute whose arguments begin with `begin`.
+    pub(crate) fn of(begin: Option<TokenTree>, is_read: bool) -> Self {
+        let text = Span::call_site().source_text();
+        let word = match (begin, &text) {
+            (Some(TokenTree::Ident(word)), Some(text)) => {
+                let is_typed = text.parse().is_ok_and(|text| is_typed(&word, text));
+                is_typed.then_some(word)
+            }
+            _ => None,
+        };
+        Self {
+            is_read,
+            is_compiled: text.is_some(),
+            word,
+        }
+    }
+
+    /// How lints do not see a parameter of this name.
+    pub(crate) fn unseen(&self, name: &Ident) -> Option<Unseen> {
+        let shares = |word: &Ident| token::shares_context(name.span(), word.span());
+        if self.word.as_ref().is_some_and(shares) {
+            let mut unseen = name.clone();
+            unseen.set_span(Span::call_site().located_at(name.span()));
+            return Some(Unseen::Name(unseen));
+        }
+        (self.is_compiled && !self.is_read).then_some(Unseen::Pattern)
+    }
+}
+
+/// A parameter's pattern, out of sight if that is wanted.
+pub(crate) fn pattern(name: &Ident, unseen: Option<&Unseen>) -> Pat {
+    let subpat = matches!(unseen, Some(Unseen::Pattern)).then(|| {
+        let here = Span::mixed_site().located_at(name.span());
+        let any = Pat::Wild(PatWild {
+            attrs: Vec::new(),
+            underscore_token: Token![_](here),
+        });
+        (Token![@](here), Box::new(any))
+    });
+    Pat::Ident(PatIdent {
+        attrs: Vec::new(),
+        by_ref: None,
+        mutability: None,
+        ident: name.clone(),
+        subpat,
+    })
+}
+
+/// Whether `word` is the first one between parentheses in `text`. A fragment would be a `$` there.
+fn is_typed(word: &Ident, text: TokenStream) -> bool {
+    text.into_iter().any(|token| {
+        let TokenTree::Group(group) = token else {
+            return false;
+        };
+        let first = group.stream().into_iter().next();
+        let is_first = matches!(first, Some(TokenTree::Ident(first)) if first == *word);
+        (is_first && group.delimiter() == Delimiter::Parenthesis) || is_typed(word, group.stream())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_typed;
+    use proc_macro2::{Ident, Span};
+
+    #[test]
+    fn a_word_is_typed_where_it_begins_the_arguments() {
+        let word = Ident::new("ms", Span::call_site());
+        for (text, expected) in [
+            ("#[timeout(ms = 5)]", true),
+            ("#[rt::timeout(ms = $ms)]", true),
+            ("#[cfg_attr(all(), timeout(ms = 5))]", true),
+            ("#[timeout($ms = 5)]", false),
+            ("#[timeout($($args)*)]", false),
+            ("#[timeout(secs = 5, ms = 5)]", false),
+            ("#[$timeout]", false),
+        ] {
+            let text = text.parse().expect("tokens");
+            assert_eq!(is_typed(&word, text), expected);
+        }
+    }
+}
