@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,38 @@ use crate::one_line::OneLine;
 use crate::outcome::CallStatus;
 
 /// The reason given to `cancel_with`, shared by all errors of that cancellation.
-pub(crate) type Reason = Arc<dyn Error + Send + Sync>;
+///
+/// It derefs to the error and is none itself, so that `TimeoutError::source` returns the reason
+/// with its own type.
+#[derive(Clone)]
+pub(crate) struct Reason(Arc<dyn Error + Send + Sync>);
+
+impl Reason {
+    pub(crate) fn new(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(reason.into().into())
+    }
+}
+
+impl Deref for Reason {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+/// Two reasons are equal if they come from one cancellation.
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Reason {}
+
+// A reason is only ever read.
+impl UnwindSafe for Reason {}
+impl RefUnwindSafe for Reason {}
 
 /// Why a call has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +85,10 @@ impl Cause {
 
 /// The error of a call without a result: its name, the cause and the elapsed time.
 ///
+/// [`source`](Error::source) returns the reason given to
+/// [`CancelToken::cancel_with`](crate::CancelToken::cancel_with). Errors are equal if all that their
+/// methods return is equal and their reasons come from one cancellation.
+///
 /// Converts into [`io::Error`]: of kind [`TimedOut`](io::ErrorKind::TimedOut) if a limit or a
 /// deadline passed, and of kind [`Other`](io::ErrorKind::Other) otherwise.
 ///
@@ -68,10 +104,11 @@ impl Cause {
 /// assert!(error.is_timed_out());
 /// # Ok::<(), timeout_runtime::InvalidLimit>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub struct TimeoutError {
     name: &'static str,
     limit: Option<Duration>,
+    #[source]
     reason: Option<Reason>,
     elapsed_nanos: u64,
     cause: Cause,
@@ -240,52 +277,10 @@ impl fmt::Debug for TimeoutError {
             .field("limit", &self.limit)
             .field("elapsed", &self.elapsed())
             .field("started", &self.started)
-            .field("reason", &self.reason.as_ref().map(OneLine))
+            .field("reason", &self.reason.as_deref().map(OneLine))
             .finish_non_exhaustive()
     }
 }
-
-impl Error for TimeoutError {
-    /// The reason given to [`CancelToken::cancel_with`](crate::CancelToken::cancel_with).
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.reason {
-            Some(reason) => Some(&**reason),
-            None => None,
-        }
-    }
-}
-
-/// Equal if all that the methods return is equal, and [`source`](Error::source) is the same value:
-/// errors of one cancellation share it.
-impl PartialEq for TimeoutError {
-    fn eq(&self, other: &Self) -> bool {
-        let Self {
-            name,
-            limit,
-            reason,
-            elapsed_nanos,
-            cause,
-            started,
-        } = self;
-        let same_reason = match (reason, &other.reason) {
-            (Some(one), Some(two)) => Arc::ptr_eq(one, two),
-            (None, None) => true,
-            _ => false,
-        };
-        same_reason
-            && *name == other.name
-            && *limit == other.limit
-            && *elapsed_nanos == other.elapsed_nanos
-            && *cause == other.cause
-            && *started == other.started
-    }
-}
-
-impl Eq for TimeoutError {}
-
-// The reason is the only field without these traits, and is only ever read.
-impl UnwindSafe for TimeoutError {}
-impl RefUnwindSafe for TimeoutError {}
 
 impl From<TimeoutError> for io::Error {
     fn from(error: TimeoutError) -> Self {
@@ -298,7 +293,8 @@ impl From<TimeoutError> for io::Error {
 }
 
 /// The error of a limit of zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the limit of `{}` is zero; it must be longer", OneLine(.name))]
 pub struct InvalidLimit {
     pub(crate) name: &'static str,
 }
@@ -310,18 +306,6 @@ impl InvalidLimit {
         self.name
     }
 }
-
-impl fmt::Display for InvalidLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the limit of `{}` is zero; it must be longer",
-            OneLine(self.name)
-        )
-    }
-}
-
-impl Error for InvalidLimit {}
 
 #[cfg(test)]
 mod tests {

@@ -5,9 +5,7 @@
 //! give more time after the wall clock is set back.
 
 use std::env::{self, VarError};
-use std::error::Error;
 use std::ffi::OsStr;
-use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Deadline;
@@ -114,7 +112,8 @@ impl Deadline {
 }
 
 /// The error for an environment variable that does not hold a deadline.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the variable `{}` does not hold a deadline: {value:?}", OneLine(.variable))]
 pub struct InvalidDeadline {
     variable: String,
     value: String,
@@ -133,19 +132,6 @@ impl InvalidDeadline {
         &self.value
     }
 }
-
-impl fmt::Display for InvalidDeadline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { variable, value } = self;
-        let variable = OneLine(variable);
-        write!(
-            f,
-            "the variable `{variable}` does not hold a deadline: {value:?}"
-        )
-    }
-}
-
-impl Error for InvalidDeadline {}
 
 #[cfg(test)]
 mod tests {

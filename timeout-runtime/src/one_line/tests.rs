@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt::{self, Debug, Display};
 use std::panic::catch_unwind;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::OneLine;
@@ -43,7 +42,7 @@ fn assert_escaped(text: &str) {
 }
 
 fn error(started: bool, cause: Cause) -> TimeoutError {
-    let reason: Reason = Arc::new(Nasty);
+    let reason = Reason::new(Nasty);
     let limit = Some(Duration::from_secs(1));
     TimeoutError::new(NASTY, cause, limit, Duration::ZERO, started, Some(reason))
 }

@@ -98,7 +98,7 @@ impl CancelToken {
     /// As [`cancel`](Self::cancel), with a reason: the [`source`](Error::source) of errors from
     /// here on.
     pub fn cancel_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) {
-        self.cancel_for(Some(&reason.into().into()));
+        self.cancel_for(Some(&Reason::new(reason)));
     }
 
     fn cancel_for(&self, reason: Option<&Reason>) {

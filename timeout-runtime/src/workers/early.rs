@@ -1,7 +1,5 @@
 //! Starting threads before the first call needs them.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::sync::mpsc;
 
@@ -62,7 +60,8 @@ fn start_all(workers: usize) -> io::Result<usize> {
 }
 
 /// The system refused to start a thread; returned by [`start`].
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start another thread; workers running: {workers}")]
 pub struct StartError {
     workers: usize,
     source: io::Error,
@@ -73,21 +72,5 @@ impl StartError {
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers
-    }
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot start another thread; workers running: {}",
-            self.workers
-        )
-    }
-}
-
-impl Error for StartError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.source)
     }
 }

@@ -1,7 +1,5 @@
 //! [`ClientLayer`]: requests tell what is left of their caller's deadline.
 
-use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -176,29 +174,13 @@ where
     }
 }
 
-/// Why a request has no answer. A client of tonic's gives it as the [`source`](Error::source) of its status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a request has no answer. A client of tonic's gives it as the [`source`](std::error::Error::source) of its status.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError<E> {
     /// It was not sent: the deadline of its call had passed, or the call was cancelled.
+    #[error("the request was not sent: {0}")]
     NotSent(Cause),
     /// The error of the service that was to send it.
-    Service(E),
-}
-
-impl<E> fmt::Display for ClientError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotSent(cause) => write!(f, "the request was not sent: {cause}"),
-            Self::Service(_) => f.write_str("the request got no answer"),
-        }
-    }
-}
-
-impl<E: Error + 'static> Error for ClientError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::NotSent(_) => None,
-            Self::Service(error) => Some(error),
-        }
-    }
+    #[error("the request got no answer")]
+    Service(#[source] E),
 }

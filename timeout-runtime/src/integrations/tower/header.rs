@@ -1,7 +1,5 @@
 //! [`DeadlineHeader`]: how long is left, as a header of a request tells it.
 
-use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -173,7 +171,8 @@ impl Format {
 }
 
 /// A header that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{header}` {}", .mistake.text())]
 pub struct HeaderError {
     header: HeaderName,
     mistake: HeaderMistake,
@@ -207,16 +206,13 @@ impl HeaderError {
     }
 }
 
-impl fmt::Display for HeaderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` ", self.header)?;
-        f.write_str(match self.mistake {
-            HeaderMistake::Repeated => "is given more than once",
-            HeaderMistake::Digits => "takes digits only, in gRPC one to eight",
-            HeaderMistake::Unit => "takes a unit at its end, as in `500m`",
-            HeaderMistake::TooLong => "is longer than 400 years",
-        })
+impl HeaderMistake {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Repeated => "is given more than once",
+            Self::Digits => "takes digits only, in gRPC one to eight",
+            Self::Unit => "takes a unit at its end, as in `500m`",
+            Self::TooLong => "is longer than 400 years",
+        }
     }
 }
-
-impl Error for HeaderError {}

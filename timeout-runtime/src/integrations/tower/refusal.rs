@@ -1,32 +1,20 @@
 //! [`Refusal`]: why a server layer answers in the place of its service.
 
-use std::error::Error;
-use std::fmt;
-
 use http::{Response, StatusCode};
 
 use super::header::HeaderError;
 
 /// Why a [`ServerLayer`](super::ServerLayer) answers in the place of its service, or breaks off its answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The deadline has passed, before the service was called or before it had answered to the end.
+    #[error("the deadline of the request has passed")]
     Expired,
     /// The header cannot be read, and the layer does not ignore that.
+    #[error(transparent)]
     Malformed(HeaderError),
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Expired => f.write_str("the deadline of the request has passed"),
-            Self::Malformed(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for Refusal {}
 
 /// Answers with an empty body and the status 504, gateway timeout, where time has run out, and 400, bad request, for a malformed header.
 ///
