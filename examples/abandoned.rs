@@ -23,10 +23,10 @@ struct Inventory {
 
 impl Inventory {
     /// It outlives its call, so it owns what it works on.
-    #[timeout(name = "inventory", ms = 50, cancel = false)]
+    #[timeout(name = "inventory", secs = 1, cancel = false)]
     async fn stock(self: Arc<Self>) -> Result<u32, TimeoutError> {
         self.set("running", 0);
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
         self.set("completed", 7);
         Ok(7)
     }

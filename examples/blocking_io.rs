@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use timeout_runtime::{timeout, workers};
 
-#[timeout(name = "read_line", ms = 200)]
-fn read_line(stream: TcpStream) -> io::Result<String> {
+#[timeout(name = "read_line", limit = limit)]
+fn read_line(stream: TcpStream, limit: Duration) -> io::Result<String> {
     let socket = stream.try_clone()?;
     let _until_read = cancel_token.on_cancel(move || {
         // An error means that the peer has closed it already.
@@ -33,19 +33,20 @@ fn main() -> io::Result<()> {
         Ok((client, peer))
     };
 
+    let minute = Duration::from_secs(60);
     let (client, mut talks) = connect()?;
     talks.write_all(b"hello\n")?;
-    println!("first server: {}", read_line(client)?.trim_end());
+    println!("first server: {}", read_line(client, minute)?.trim_end());
 
     let (client, silent) = connect()?;
-    match read_line(client) {
+    match read_line(client, Duration::from_millis(200)) {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
             println!("second server: timed out");
         }
         other => println!("second server: {other:?}"),
     }
 
-    let blocked = workers::drain(Duration::from_secs(10));
+    let blocked = workers::drain(minute);
     println!("reads still blocked: {blocked}");
     drop(silent);
     Ok(())

@@ -78,20 +78,20 @@ async fn main() {
     let stays = CancelToken::new();
 
     // The call's own limit.
-    let stock = Service::new("stock", 1_000);
+    let stock = Service::new("stock", 60_000);
     stock.report(50, Deadline::never(), &stays).await;
 
     // The caller leaves.
     let leaves = CancelToken::new();
-    let stock = Service::new("stock", 1_000);
-    tokio::join!(stock.report(5_000, Deadline::never(), &leaves), async {
+    let stock = Service::new("stock", 60_000);
+    tokio::join!(stock.report(60_000, Deadline::never(), &leaves), async {
         sleep(Duration::from_millis(50)).await;
         leaves.cancel();
     });
 
     // One deadline for the whole request: what the first call leaves is all that the others have.
-    let request_ends = Deadline::after(Duration::from_millis(500));
-    let services = [("price", 30), ("stock", 10_000), ("ship", 100)];
+    let request_ends = Deadline::after(Duration::from_secs(2));
+    let services = [("price", 30), ("stock", 60_000), ("ship", 100)];
     for (name, takes_ms) in services {
         let service = Service::new(name, takes_ms);
         service.report(60_000, request_ends, &stays).await;

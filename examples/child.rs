@@ -75,9 +75,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(kind) = env::args().nth(1) {
         return be_child(&kind);
     }
-    for (kind, limit) in [("quick", 30_000), ("careful", 30_000), ("stuck", 300)] {
+    for (kind, limit) in [("quick", 60_000), ("careful", 60_000), ("stuck", 2_000)] {
         let output = output_of(kind, Duration::from_millis(limit));
-        let running = workers::drain(Duration::from_secs(10));
+        let running = workers::drain(Duration::from_secs(60));
         match output {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => println!("{kind}: timed out"),
             output => println!("{kind}: {}", output?),

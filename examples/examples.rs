@@ -177,15 +177,15 @@ fn listener_hears_every_kind_of_event() {
             " (limit 20s)",
         ),
         ("`offer` #8 was dropped after ", " (limit 20s)"),
-        ("`audit` #9 timed out after ", " (limit 50ms) on timeout-"),
+        ("`audit` #9 timed out after ", " (limit 1s) on timeout-"),
         (
             "`audit` #9 abandoned, succeeded after ",
-            " (limit 50ms) on timeout-",
+            " (limit 1s) on timeout-",
         ),
-        ("`audit` #10 timed out after ", " (limit 50ms) on timeout-"),
+        ("`audit` #10 timed out after ", " (limit 1s) on timeout-"),
         (
             "`audit` #10 abandoned, failed after ",
-            ": \"sold out\" (limit 50ms) on timeout-",
+            ": \"sold out\" (limit 1s) on timeout-",
         ),
     ];
     let mut lines = stdout.lines();
@@ -254,12 +254,12 @@ fn large_tree(name: &str) -> PathBuf {
 fn scan_ends_near_its_limit_with_what_it_has_found() {
     let dir = large_tree("large");
     let start = Instant::now();
-    let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "500"]));
+    let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "1000"]));
     let took = start.elapsed();
     fs::remove_dir_all(dir).expect("the directory can be emptied");
 
-    assert!(took >= Duration::from_millis(500), "{took:?}");
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took >= Duration::from_secs(1), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     let found = printed.stdout.lines().count();
     assert!(found > 0, "nothing was found");
     assert!(
@@ -278,7 +278,7 @@ fn scan_ends_near_its_limit_with_what_it_has_found() {
     assert_event(
         said.next(),
         "`scan` #1 timed out after ",
-        " (limit 500ms) on timeout-",
+        " (limit 1s) on timeout-",
     );
     assert_eq!(printed.code, Some(1));
 }

@@ -29,7 +29,7 @@ fn write_index() -> Result<(), TimeoutError> {
     }
 }
 
-#[timeout(name = "search", ms = 200)]
+#[timeout(name = "search", secs = 1)]
 async fn search(reports: Reports, all_run: Arc<Barrier>) -> Result<u32, TimeoutError> {
     // Tasks and threads of one's own join a call only on demand: this is the demand.
     let context = CallContext::current();

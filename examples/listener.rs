@@ -60,7 +60,7 @@ async fn offer() -> Result<(), TimeoutError> {
 }
 
 /// Is not told of its limit, and runs until `answer` comes.
-#[timeout(name = "audit", ms = 50, cancel = false)]
+#[timeout(name = "audit", secs = 1, cancel = false)]
 fn audit(answer: Receiver<Answer<u32>>) -> Answer<u32> {
     answer.recv().unwrap_or(Ok(0))
 }

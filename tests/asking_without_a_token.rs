@@ -89,7 +89,7 @@ async fn never_pends() -> Result<(), Fail> {
 }
 
 /// So short a limit starts with a reading of the clock.
-#[timeout(name = "asking::first_poll", ms = 200)]
+#[timeout(name = "asking::first_poll", ms = short())]
 async fn never_pends_for_long() -> Result<(), Fail> {
     assert!(!is_cancelled());
     until_told();

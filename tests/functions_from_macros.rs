@@ -15,7 +15,7 @@ mod the_token {
 
     macro_rules! body_from_outside {
         ($name:ident, $body:block) => {
-            #[timeout(ms = 30)]
+            #[timeout(ms = crate::support::short())]
             pub(super) fn $name() -> Answer $body
         };
     }
@@ -27,7 +27,7 @@ mod the_token {
 
     macro_rules! body_from_inside {
         ($name:ident) => {
-            #[timeout(ms = 30)]
+            #[timeout(ms = crate::support::short())]
             pub(super) fn $name() -> Answer {
                 assert!(!cancel_token.is_cancelled());
                 until_fired(&cancel_token)
@@ -39,7 +39,7 @@ mod the_token {
 
     macro_rules! body_from_both {
         ($name:ident, $($check:tt)*) => {
-            #[timeout(ms = 30)]
+            #[timeout(ms = crate::support::short())]
             pub(super) async fn $name() -> Answer {
                 $($check)*
                 cancel_token.cancelled().await;
@@ -52,7 +52,7 @@ mod the_token {
 
     macro_rules! under_another_name {
         ($name:ident, $token:ident, $body:expr) => {
-            #[timeout(ms = 30, token = $token)]
+            #[timeout(ms = crate::support::short(), token = $token)]
             pub(super) fn $name() -> Answer {
                 $body
             }
@@ -63,7 +63,7 @@ mod the_token {
 
     macro_rules! with_a_parameter {
         ($name:ident, $token:ident: $type:ty) => {
-            #[timeout(ms = 30, token = $token)]
+            #[timeout(ms = crate::support::short(), token = $token)]
             pub(super) fn $name($token: $type) -> Answer {
                 until_fired(&$token)
             }
@@ -75,7 +75,7 @@ mod the_token {
 
     macro_rules! parameter_from_inside {
         ($name:ident) => {
-            #[timeout(ms = 30)]
+            #[timeout(ms = crate::support::short())]
             pub(super) fn $name(cancel_token: CancelToken) -> Answer {
                 until_fired(&cancel_token)
             }

@@ -42,7 +42,7 @@ fn http_deadline_tells_each_service_what_is_left() {
             "  orders: .. ms left",
             "  stock: .. ms left",
             "  answer: 7 pieces",
-            "a client with one second:",
+            "a client with three seconds:",
             "  shop: .. ms left",
             "  orders: .. ms left",
             "  stock: .. ms left",
@@ -51,7 +51,7 @@ fn http_deadline_tells_each_service_what_is_left() {
         ]
     );
     // The first two work for 20 ms each.
-    for (limit, left) in [(10_000, &times[..3]), (1_000, &times[3..])] {
+    for (limit, left) in [(10_000, &times[..3]), (3_000, &times[3..])] {
         assert!(left[0] <= limit, "{left:?}");
         assert!(
             left.is_sorted_by(|before, after| *before >= after + 20 - 1),
@@ -71,10 +71,10 @@ fn grpc_deadline_holds_on_both_ends() {
             "a client with ten seconds:",
             "  server: .. ms left for `bolt`",
             "  answer: 7 pieces",
-            "a server that works for a second at most:",
+            "a server that works for two seconds at most:",
             "  server: .. ms left for `nail`",
             "  status: DeadlineExceeded",
-            "a client with half a second:",
+            "a client with one second:",
             "  server: .. ms left for `nail`",
             "  timed out: true",
             "a client without time:",
@@ -82,7 +82,7 @@ fn grpc_deadline_holds_on_both_ends() {
         ]
     );
     assert!(
-        times[0] <= 1000 && times[1] <= 1000 && times[2] <= 500,
+        times[0] <= 2000 && times[1] <= 2000 && times[2] <= 1000,
         "{times:?}"
     );
     assert_eq!(code, Some(0));
@@ -112,13 +112,13 @@ fn traced_shows_the_span_across_threads() {
         (
             "WARN main",
             "timeout_runtime: timed_out name=\"audit\" call=3 elapsed=",
-            " limit=50ms worker=timeout-",
+            " limit=1s worker=timeout-",
         ),
         ("INFO timeout-", "traced: has audited", ""),
         (
             "WARN timeout-",
             "timeout_runtime: abandoned_succeeded name=\"audit\" call=3 elapsed=",
-            " limit=50ms worker=timeout-",
+            " limit=1s worker=timeout-",
         ),
     ];
     let mut lines = stdout.lines();

@@ -82,7 +82,7 @@ async fn stock(request: Request<String>) -> Result<Response<String>, Status> {
     Ok(Response::new(format!("{pieces} pieces")))
 }
 
-/// Serves `stock` on a port of its own. No request takes longer than a second, whatever its client says.
+/// Serves `stock` on a port of its own. No request takes longer than two seconds, whatever its client says.
 fn serve() -> Result<SocketAddr, BoxError> {
     let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into())?;
     let address = incoming.local_addr()?;
@@ -90,7 +90,7 @@ fn serve() -> Result<SocketAddr, BoxError> {
         let mut server = tonic::server::Grpc::new(Text);
         Ok::<_, Infallible>(server.unary(service_fn(stock), request).await)
     });
-    let layer = ServerLayer::grpc().at_most(Duration::from_secs(1));
+    let layer = ServerLayer::grpc().at_most(Duration::from_secs(2));
     let server = Server::builder().layer(layer);
     tokio::spawn(server.serve_with_incoming(service, incoming));
     Ok(address)
@@ -124,14 +124,14 @@ async fn main() -> Result<(), BoxError> {
     let answer = ask(client.clone(), "bolt", Duration::from_secs(10)).await?;
     println!("  answer: {answer}");
 
-    println!("a server that works for a second at most:");
+    println!("a server that works for two seconds at most:");
     let error = ask(client.clone(), "nail", Duration::from_secs(10)).await;
     let error = error.expect_err("nails are not counted");
     let status = error.downcast_ref().map(Status::code);
     println!("  status: {:?}", status.ok_or("no status")?);
 
-    println!("a client with half a second:");
-    let error = ask(client.clone(), "nail", Duration::from_millis(500)).await;
+    println!("a client with one second:");
+    let error = ask(client.clone(), "nail", Duration::from_secs(1)).await;
     let error = error.expect_err("nails are not counted");
     let is_timed_out = error.downcast_ref().is_some_and(TimeoutError::is_timed_out);
     println!("  timed out: {is_timed_out}");

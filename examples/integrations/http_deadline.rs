@@ -121,8 +121,8 @@ async fn main() -> Result<(), BoxError> {
     let answer = ask(shop.clone(), "/quick", Duration::from_secs(10)).await?;
     println!("  answer: {answer}");
 
-    println!("a client with one second:");
-    let error = ask(shop, "/slow", Duration::from_secs(1)).await;
+    println!("a client with three seconds:");
+    let error = ask(shop, "/slow", Duration::from_secs(3)).await;
     let error = error.expect_err("the stock is slow");
     let is_timed_out = error.downcast_ref().is_some_and(TimeoutError::is_timed_out);
     println!("  timed out: {is_timed_out}");

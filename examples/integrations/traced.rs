@@ -27,7 +27,7 @@ async fn offer(price: u32) -> Result<u32, TimeoutError> {
 }
 
 /// Is not told of its limit, and runs until the books are there.
-#[timeout(name = "audit", ms = 50, cancel = false)]
+#[timeout(name = "audit", secs = 1, cancel = false)]
 fn audit(books: Receiver<()>) -> Result<(), TimeoutError> {
     // An error means that there will be none.
     let _ = books.recv();
@@ -61,6 +61,6 @@ async fn main() -> Result<(), TimeoutError> {
     let offer = order(7).await?;
     assert_eq!(offer, 11);
     // The audit tells its late ending.
-    timeout_runtime::workers::drain(std::time::Duration::from_secs(20));
+    timeout_runtime::workers::drain(std::time::Duration::from_secs(60));
     Ok(())
 }

@@ -171,7 +171,7 @@ use crate::site::Site;
 ///     }
 /// }
 ///
-/// #[timeout(ms = 50, on_late = give_back)]
+/// #[timeout(secs = 5, on_late = give_back)]
 /// fn connect() -> Result<Connection, TimeoutError> {
 ///     let connection = POOL.lock().unwrap().pop();
 ///     // What takes long goes here.

@@ -38,7 +38,7 @@ const LONGEST: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 /// use timeout_runtime::integrations::latency::Latency;
 /// use timeout_runtime::{TimeoutError, timeout};
 ///
-/// #[timeout(name = "quote", ms = 500)]
+/// #[timeout(name = "quote", secs = 60)]
 /// fn quote() -> Result<u32, TimeoutError> {
 ///     Ok(7)
 /// }
