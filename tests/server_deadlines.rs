@@ -263,7 +263,7 @@ fn a_message_of_grpc_has_its_percent_signs_escaped() {
     let header = DeadlineHeader::millis(http::HeaderName::from_static("x-%41"));
     let layer = ServerLayer::new(header, timeout_runtime::integrations::tower::grpc_status);
     let served = serve(&layer, out_of_reach(), request("x-%41", "soon"));
-    let message = "`x-%2541` takes digits only, in gRPC one to eight";
+    let message = "`x-%2541` must consist of digits only, at most eight in gRPC";
     assert_eq!(served.headers()["grpc-message"], message);
 }
 

@@ -1,4 +1,4 @@
-//! [`Latency`]: how long calls take, and which limit would cut how many of them.
+//! [`Latency`]: measures how long calls take, and recommends limits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,24 +14,39 @@ use crate::event::{Event, EventKind};
 use crate::one_line::OneLine;
 use crate::sync::lock;
 
-/// How many calls have to lie beyond a limit before its place can be trusted.
+/// The number of calls beyond a limit from which advice on that limit is reliable.
 const BEYOND: u64 = 10;
 
-/// Durations are told apart to a thousandth, up to a year, in microseconds.
+/// The precision of durations: three significant digits.
 const DIGITS: u8 = 3;
+
+/// The longest recorded duration, one year, in microseconds.
 const LONGEST: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 
-/// How long the calls of each name take, and which limit would cut so many of them.
+/// Measures how long the calls of each name take, and recommends limits.
 ///
-/// It counts the calls that ended by themselves, with an answer or an error, and those that their own limit has cut, or would have without grace. How long these would have
-/// taken nobody knows, only that it is longer. The same is known of calls that were given up, at an earlier deadline or by a caller who left: how many of the calls take longer than a given
-/// time is reckoned from those that were still running by then (the [Kaplan-Meier estimator](https://en.wikipedia.org/wiki/Kaplan%E2%80%93Meier_estimator)). That is right as long as callers
-/// give up for reasons of their own; if they have little time just when the calls are slow, the limit comes out too short. Calls that were not started are left out. Needs the feature
-/// `latency`.
+/// Needs the feature `latency`.
 ///
-/// An error that comes at once, such as a refused connection, is a call that ended soon: where there are many, look into that first.
+/// - A call that returned a value or failed in time counts with its duration.
+/// - A call is *cut* if its own limit ended it, or would have ended it without grace. Such a call
+///   takes longer than its limit; the actual duration is unknown.
+/// - A call is *given up* if it ended early for another reason: an inherited deadline, a
+///   cancellation, or a dropped future. Its duration is also unknown.
+/// - A call that was not started does not count.
 ///
-/// All calls since the beginning count alike. To see what holds now, begin with a new one now and then.
+/// The [Kaplan-Meier estimator] computes from these numbers how many calls take longer than a given
+/// time. The estimate is right if callers give up for reasons that are independent of the duration.
+/// If callers have little time exactly when calls are slow, the recommended limit is too short.
+///
+/// An immediate error, such as a refused connection, counts as a short call. If there are many,
+/// find their cause first.
+///
+/// All recorded calls have the same weight. To see the current durations, create a new `Latency`
+/// from time to time.
+///
+/// [Kaplan-Meier estimator]: https://en.wikipedia.org/wiki/Kaplan%E2%80%93Meier_estimator
+///
+/// # Examples
 ///
 /// ```
 /// use std::num::NonZeroU64;
@@ -51,7 +66,7 @@ const LONGEST: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 /// let one_in_ten = NonZeroU64::new(10).unwrap();
 /// let advice = latency.advise("quote", one_in_ten).expect("there were calls");
 /// assert_eq!((advice.calls, advice.cut), (20, 0));
-/// assert!(advice.is_thin()); // of 20 calls, two lie beyond a limit that cuts one in ten
+/// assert!(advice.is_thin()); // of 20 calls, only two are beyond a limit that cuts one in ten
 /// println!("{advice}");
 /// # Ok::<(), TimeoutError>(())
 /// ```
@@ -63,33 +78,35 @@ pub struct Latency {
 /// The calls of one name. Times are in microseconds.
 #[derive(Clone)]
 struct Calls {
-    /// How long those took that ended by themselves, rounded up.
-    ended: Histogram<u64>,
-    /// How long the others had taken when they were cut or given up, rounded down.
-    outlasted: Histogram<u64>,
+    /// The durations of the completed calls, rounded up.
+    completed: Histogram<u64>,
+    /// Lower bounds of the durations of cut and given-up calls, rounded down.
+    interrupted: Histogram<u64>,
+    /// The number of cut calls among `interrupted`.
     cut: u64,
-    /// The limit of the last of them.
+    /// The limit of the latest call.
     present: Option<Duration>,
 }
 
-/// What is known of how long an operation takes.
+/// How a call ended, and so how much its event says about the duration of the operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    ByItself,
-    /// By its limit: it takes longer.
+    /// The operation returned or failed: its duration is known.
+    Completed,
+    /// The call's own limit passed: the operation takes longer.
     Cut,
-    /// For another reason: it takes longer, too.
+    /// The call ended for another reason: the operation takes longer.
     GivenUp,
 }
 
 impl Ending {
     fn of(event: &Event<'_>) -> Option<Self> {
         Some(match event.kind {
-            // In grace: without it, the limit would have cut the call.
+            // A success within the grace: without grace, the limit would have cut the call.
             EventKind::Succeeded if event.limit.is_some_and(|limit| event.elapsed > limit) => {
                 Self::Cut
             }
-            EventKind::Succeeded | EventKind::Failed(_) => Self::ByItself,
+            EventKind::Succeeded | EventKind::Failed(_) => Self::Completed,
             EventKind::TimedOut => Self::Cut,
             EventKind::DeadlineExceeded | EventKind::Cancelled | EventKind::Dropped => {
                 Self::GivenUp
@@ -103,26 +120,26 @@ impl Ending {
 
 fn histogram() -> Histogram<u64> {
     let Ok(histogram) = Histogram::new(DIGITS) else {
-        unreachable!("five digits are allowed")
+        unreachable!("a histogram supports up to five significant digits")
     };
     histogram
 }
 
-/// Both together.
+/// Adds two histograms.
 fn sum(one: &Histogram<u64>, other: &Histogram<u64>) -> Histogram<u64> {
     let mut sum = one.clone();
     if sum.add(other).is_err() {
-        unreachable!("it grows")
+        unreachable!("the histogram resizes automatically")
     }
     sum
 }
 
-#[allow(clippy::cast_precision_loss)] // Nobody makes as many calls.
+#[allow(clippy::cast_precision_loss)] // Exact for fewer than 2^52 calls.
 fn as_f64(calls: u64) -> f64 {
     calls as f64
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of calls.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A number of calls.
 fn rounded(calls: f64) -> u64 {
     calls.round() as u64
 }
@@ -130,8 +147,8 @@ fn rounded(calls: f64) -> u64 {
 impl Calls {
     fn new() -> Self {
         Self {
-            ended: histogram(),
-            outlasted: histogram(),
+            completed: histogram(),
+            interrupted: histogram(),
             cut: 0,
             present: None,
         }
@@ -141,38 +158,41 @@ impl Calls {
         self.present = event.limit;
         let limit = event.limit.unwrap_or(Duration::MAX);
         let (times, micros) = match ending {
-            Ending::ByItself => (&mut self.ended, event.elapsed.as_nanos().div_ceil(1000)),
-            // What it took beyond its limit, it took because it was told, or was not.
-            Ending::Cut => (&mut self.outlasted, event.elapsed.min(limit).as_micros()),
-            Ending::GivenUp => (&mut self.outlasted, event.elapsed.as_micros()),
+            Ending::Completed => (&mut self.completed, event.elapsed.as_nanos().div_ceil(1000)),
+            // Time beyond the limit depends on the cancellation, and says nothing about the
+            // duration.
+            Ending::Cut => (&mut self.interrupted, event.elapsed.min(limit).as_micros()),
+            Ending::GivenUp => (&mut self.interrupted, event.elapsed.as_micros()),
         };
         self.cut += u64::from(ending == Ending::Cut);
         let micros = u64::try_from(micros).map_or(LONGEST, |micros| micros.min(LONGEST));
-        // It grows up to there.
+        // Cannot fail: the histogram resizes automatically, and `micros` is bounded.
         let _ = times.record(micros);
     }
 
-    /// Within what time all but so many of the calls end, if that is known, and for how many calls the evidence stands.
+    /// Returns the shortest limit that cuts at most one in `one_in` calls, if it is known, and the
+    /// number of calls that the estimate is worth.
     fn limit(&self, one_in: NonZeroU64) -> (Option<Duration>, u64) {
-        let times = sum(&self.ended, &self.outlasted);
-        // As long as `times`, since a histogram tells its last count for whatever lies beyond its end.
-        let ended = sum(&Histogram::new_from(&times), &self.ended);
-        // At each time, `running` of `of` calls still run; these were `share` of all when one of them was given up last.
+        let times = sum(&self.completed, &self.interrupted);
+        // Extended to the length of `times`: beyond its end, a histogram returns its last count.
+        let completed = sum(&Histogram::new_from(&times), &self.completed);
+        // At each time, `running` of `of` calls still run. These `of` calls were `share` of all
+        // calls when a call was last interrupted.
         let (mut running, mut of, mut share) = (times.len(), times.len(), 1.0);
         let mut evidence = as_f64(of);
         let limit = times.iter_recorded().find_map(|step| {
             let time = step.value_iterated_to();
-            let ended = ended.count_at(time);
-            let outlasted = step.count_at_value() - ended;
-            running -= ended;
+            let completed = completed.count_at(time);
+            let interrupted = step.count_at_value() - completed;
+            running -= completed;
             evidence = as_f64(of) / share;
             let beyond = share * as_f64(running) / as_f64(of);
-            // The share is a product of fractions, and may be off by a little.
+            // The tolerance covers the rounding errors of `share`, a product of fractions.
             if beyond * as_f64(one_in.get()) <= 1.0 + 1e-9 {
                 return Some(Duration::from_micros(time));
             }
-            if outlasted > 0 {
-                running -= outlasted;
+            if interrupted > 0 {
+                running -= interrupted;
                 (of, share) = (running, beyond);
             }
             None
@@ -184,9 +204,9 @@ impl Calls {
         let (limit, evidence) = self.limit(one_in);
         Advice {
             name,
-            calls: self.ended.len() + self.cut,
+            calls: self.completed.len() + self.cut,
             cut: self.cut,
-            given_up: self.outlasted.len() - self.cut,
+            given_up: self.interrupted.len() - self.cut,
             evidence,
             present: self.present,
             one_in,
@@ -196,20 +216,21 @@ impl Calls {
 }
 
 impl Latency {
-    /// Nothing so far.
+    /// Creates a `Latency` without recorded calls.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in the events of all calls in this process from now on, for as long as the handle is there.
-    #[must_use = "dropping the handle ends it"]
+    /// Records the events of all calls in this process, until the handle is dropped.
+    #[must_use = "dropping the handle stops the recording"]
     pub fn listen(&self) -> ListenerHandle {
         let latency = self.clone();
         add_listener(move |event| latency.take_in(event))
     }
 
-    /// Takes in an event: for a listener of one's own, such as that of a `Timeout`.
+    /// Records one event. For a listener of your own, such as that of a
+    /// [`Timeout`](crate::Timeout::with_listener).
     pub fn take_in(&self, event: &Event<'_>) {
         if let Some(ending) = Ending::of(event) {
             let mut names = lock(&*self.names);
@@ -218,18 +239,20 @@ impl Latency {
         }
     }
 
-    /// The limit that would have cut no more than one in so many of the calls named `name`; `None` if there were none.
+    /// Recommends a limit that cuts at most one in `one_in` of the calls named `name`.
+    ///
+    /// Returns `None` if no call of that name is recorded.
     #[must_use]
     pub fn advise(&self, name: &str, one_in: NonZeroU64) -> Option<Advice> {
         let names = lock(&*self.names);
         let (name, calls) = names.get_key_value(name)?;
         let (name, calls) = (*name, calls.clone());
-        // Reckoning takes a while, and calls that end now need the lock.
+        // Computes outside the lock, because calls that end now need it.
         drop(names);
         Some(calls.advise(name, one_in))
     }
 
-    /// The same for every name, in order.
+    /// Recommends a limit for every recorded name, in alphabetical order.
     #[must_use]
     pub fn advise_all(&self, one_in: NonZeroU64) -> Vec<Advice> {
         let names = lock(&*self.names).clone();
@@ -245,44 +268,51 @@ impl fmt::Debug for Latency {
     }
 }
 
-/// Which limit the calls of one name would want.
+/// The recommended limit for the calls of one name; returned by [`Latency::advise`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
     /// The name of the calls.
     pub name: &'static str,
-    /// How many there were that ended by themselves or were cut.
+    /// The number of calls that completed or were cut.
     pub calls: u64,
-    /// How many of them their own limit has cut, or would have without grace.
+    /// The number of these calls that their own limit cut, or would have cut without grace.
     pub cut: u64,
-    /// How many more had been given up before that, by an earlier deadline or by their caller.
+    /// The number of further calls that were given up: ended early by an inherited deadline, a
+    /// cancellation, or a dropped future.
     pub given_up: u64,
-    /// For how many calls that nobody gave up the evidence stands: `calls`, and some more or fewer where others were given up.
+    /// The number of completed calls that would support the recommendation equally well.
+    ///
+    /// Equals `calls` if no call was given up, and can otherwise be more or less.
     pub evidence: u64,
-    /// The limit of the last of them.
+    /// The limit of the latest call.
     pub present: Option<Duration>,
-    /// No more than one call in so many was to be cut.
+    /// The requested rate: the limit cuts at most one in so many calls.
     pub one_in: NonZeroU64,
-    /// The limit that would have cut no more, to a thousandth; `None` if so many were cut or given up that nobody knows, since it lies beyond the times that they
-    /// had.
+    /// The recommended limit, to a thousandth.
+    ///
+    /// `None` if too many calls were cut or given up: the limit is then longer than the times that
+    /// are known.
     pub limit: Option<Duration>,
 }
 
 impl Advice {
-    /// Whether there were too few calls to tell: the evidence has to stand for ten calls beyond the limit.
+    /// Returns whether there are too few calls for a reliable recommendation.
+    ///
+    /// The evidence is thin if it amounts to fewer than ten calls beyond the limit.
     #[must_use]
     pub fn is_thin(&self) -> bool {
         self.evidence < self.calls_needed()
     }
 
-    /// How many calls it takes to tell.
+    /// Returns the number of calls that a reliable recommendation needs.
     #[must_use]
     pub fn calls_needed(&self) -> u64 {
         self.one_in.get().saturating_mul(BEYOND)
     }
 }
 
-/// To three digits, so that what is read off it does not cut more.
+/// Rounds up to three digits, so that the printed limit does not cut more calls.
 fn rounded_up(limit: Duration) -> Duration {
     let micros = limit.as_micros();
     let digits = micros.checked_ilog10().unwrap_or(0);
@@ -314,10 +344,10 @@ impl fmt::Display for Advice {
                 "; {} would cut 1 in {one_in}",
                 Rounded(rounded_up(limit))
             )?,
-            None => write!(f, "; to cut 1 in {one_in} takes a longer one")?,
+            None => write!(f, "; cutting 1 in {one_in} needs a longer limit")?,
         }
         if self.is_thin() {
-            write!(f, "; thin evidence, wants {} calls", self.calls_needed())?;
+            write!(f, "; thin evidence, needs {} calls", self.calls_needed())?;
         }
         Ok(())
     }

@@ -1,14 +1,18 @@
-//! Numbers for [`metrics`](https://docs.rs/metrics): how many calls end in which way, how long they take, and what is left running.
+//! Records [`metrics`](https://docs.rs/metrics): outcomes and durations of calls, and abandoned
+//! operations.
 //!
-//! | name | kind | labels | what |
+//! | name | kind | labels | description |
 //! |---|---|---|---|
 //! | `timeout_calls_total` | counter | `name`, `status` | calls that have ended |
-//! | `timeout_call_duration_seconds` | histogram | `name`, `status` | how long after its start a call ended; not of calls that were not started |
+//! | `timeout_call_duration_seconds` | histogram | `name`, `status` | time from the start of a call to its end; without calls that were not started |
 //! | `timeout_late_endings_total` | counter | `name`, `status` | operations that ended after their call |
-//! | `timeout_abandoned_operations` | gauge | `name` | operations that still run although their call has ended |
+//! | `timeout_abandoned_operations` | gauge | `name` | operations that are still running after their call has ended |
 //!
-//! `name` is the call's name on one line: control characters in it are escaped. Names are written in the program, so their number is bounded. `status` is `succeeded`, `failed`, `timed_out`, `deadline_exceeded`,
-//! `cancelled`, `not_started` or `dropped` for calls, `abandoned_succeeded` or `abandoned_failed` for late endings.
+//! - `name` is the call's name, with control characters escaped. Names are constants of the
+//!   program, so the number of label values is bounded.
+//! - `status` of a call is `succeeded`, `failed`, `timed_out`, `deadline_exceeded`, `cancelled`,
+//!   `not_started` or `dropped`.
+//! - `status` of a late end is `abandoned_succeeded` or `abandoned_failed`.
 //!
 //! ```
 //! use timeout_runtime::integrations::metrics;
@@ -19,7 +23,7 @@
 //!     Ok(7)
 //! }
 //!
-//! // Once, at the start of the program, after the recorder was installed.
+//! // Once, at the start of the program, after installing the recorder.
 //! let _numbers = metrics::record_endings();
 //! assert_eq!(price()?, 7); // timeout_calls_total{name="price",status="succeeded"} 1
 //! # Ok::<(), TimeoutError>(())
@@ -27,15 +31,16 @@
 //!
 //! # Local recorders
 //!
-//! `metrics::with_local_recorder` installs a recorder on one thread, and `metrics` cannot hand it to
-//! another. The local recorder gets the outcomes of the calls that its thread makes. It does not get
-//! their late endings, nor what operations record themselves on workers and in tasks: those go to
-//! the global recorder, so the gauge of the local one does not fall.
-//! A propagator installs a `'static` recorder there, too:
+//! `metrics::with_local_recorder` installs a recorder for one thread, and `metrics` cannot pass it
+//! to another thread. The local recorder gets the outcomes of the calls that its thread makes. Late
+//! events, and metrics that operations record on workers and in tasks, go to the global recorder.
+//! The gauge of the local recorder therefore never decreases.
+//!
+//! A propagator installs a `'static` recorder for these operations, too:
 //!
 //! ```
 //! use std::cell::Cell;
-//! use ::metrics::NoopRecorder; // or another one
+//! use ::metrics::NoopRecorder; // or another recorder
 //! use timeout_runtime::add_propagator;
 //!
 //! thread_local! {
@@ -63,28 +68,30 @@ const DURATION: &str = "timeout_call_duration_seconds";
 const LATE: &str = "timeout_late_endings_total";
 const ABANDONED: &str = "timeout_abandoned_operations";
 
-/// Counts every event of this process from now on, and describes the numbers to the installed recorder. Call it once: a second
-/// listener counts every event again.
+/// Records every event of this process from now on, and describes the metrics to the recorder.
 ///
-/// The gauge shows all operations that are abandoned, also those from before. When the listener is removed, the gauge keeps its
-/// value. Install the recorder first: without one, counts are lost. In a recorder that is installed later, the gauge of a name is
-/// right from the next event of that name that changes it.
+/// Call it once: a second listener records every event again. Dropping the handle stops the
+/// recording; the gauge keeps its last value.
+///
+/// Install the recorder first. Without a recorder, counts are lost. In a recorder that is installed
+/// later, the gauge of a name is correct from the next event that changes it. The gauge also counts
+/// operations that were abandoned before this call.
 pub fn record_endings() -> ListenerHandle {
     describe_counter!(CALLS, Unit::Count, "Calls that have ended.");
     describe_histogram!(
         DURATION,
         Unit::Seconds,
-        "How long after its start a call ended."
+        "Time from the start of a call to its end."
     );
     describe_counter!(LATE, Unit::Count, "Operations that ended after their call.");
     describe_gauge!(
         ABANDONED,
         Unit::Count,
-        "Operations that still run although their call has ended."
+        "Operations that are still running after their call has ended."
     );
     let listener = add_listener(record);
     for name in abandoned::names() {
-        show_abandoned(name);
+        set_gauge(name);
     }
     listener
 }
@@ -94,7 +101,7 @@ fn record(event: &Event<'_>) {
     let status = event.kind.as_str();
     if !event.kind.is_verdict() {
         counter!(LATE, "name" => name(), "status" => status).increment(1);
-        show_abandoned(event.name);
+        set_gauge(event.name);
         return;
     }
     counter!(CALLS, "name" => name(), "status" => status).increment(1);
@@ -103,16 +110,17 @@ fn record(event: &Event<'_>) {
     }
     match event.kind {
         EventKind::Succeeded | EventKind::Failed(_) | EventKind::NotStarted(_) => {}
-        // A name without late endings gets no gauge.
+        // A name without abandoned operations gets no gauge.
         _ if abandoned::count_of(event.name) == 0 => {}
-        _ => show_abandoned(event.name),
+        _ => set_gauge(event.name),
     }
 }
 
-/// Sets the gauge to the number of abandoned operations called `name`. That number changes before the
-/// event that leads here, and is read again after it was set: of several threads, the last to set the
-/// gauge sets it right.
-fn show_abandoned(name: &'static str) {
+/// Sets the gauge to the number of abandoned operations called `name`.
+///
+/// The number changes before the event is emitted. Reading it again after the gauge is set closes a
+/// race: if several threads set the gauge, the last value is correct.
+fn set_gauge(name: &'static str) {
     let gauge = gauge!(ABANDONED, "name" => OneLine(name).into_text());
     let mut count = abandoned::count_of(name);
     loop {

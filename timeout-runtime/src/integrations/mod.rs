@@ -1,4 +1,5 @@
-//! Other crates that this one works with: a module each, which the feature of its name adds. No module is there by default.
+//! Integrations with other crates: one module for each crate or use, behind the feature of the same
+//! name. None is enabled by default.
 
 #[cfg(feature = "latency")]
 pub mod latency;

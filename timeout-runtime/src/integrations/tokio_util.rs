@@ -1,6 +1,7 @@
-//! Tokens of [`tokio-util`](https://docs.rs/tokio-util): a `CancellationToken` stops calls, and a [`CancelToken`] stops what waits for a `CancellationToken`.
+//! Links [`CancelToken`]s with `CancellationToken`s of [`tokio-util`](https://docs.rs/tokio-util),
+//! in both directions.
 //!
-//! Neither way takes a task, a thread or a runtime.
+//! A link needs no task, no thread and no runtime.
 //!
 //! ```
 //! use timeout_runtime::integrations::tokio_util;
@@ -13,14 +14,14 @@
 //! }
 //!
 //! let shutdown = CancellationToken::new();
-//! let stops_calls = tokio_util::from_tokio(&shutdown);
+//! let upstream = tokio_util::from_tokio(&shutdown);
 //! shutdown.cancel();
-//! assert!(serve(&stops_calls).unwrap_err().is_cancelled());
+//! assert!(serve(&upstream).unwrap_err().is_cancelled());
 //!
 //! let request = CancelToken::new();
-//! let stops_tasks = tokio_util::to_tokio(&request);
+//! let linked = tokio_util::to_tokio(&request);
 //! request.cancel();
-//! assert!(stops_tasks.is_cancelled());
+//! assert!(linked.is_cancelled());
 //! ```
 
 use std::fmt;
@@ -35,20 +36,24 @@ use crate::error::Cause;
 use crate::token::node::NodeWeak;
 use crate::token::{CancelToken, Registration};
 
-/// A token that fires when `theirs` is cancelled, and that can be cancelled alone.
+/// Returns a token that is cancelled when `theirs` is cancelled.
 ///
-/// It and every token below read cancelled when `theirs.cancel()` returns; callbacks run on a worker. The link lasts as long as the token, or one below, is kept, and keeps
-/// `theirs`. After that nothing of it is left, however long others keep `theirs`.
+/// Cancelling the returned token does not cancel `theirs`. When `theirs.cancel()` returns, the
+/// token and all its children are cancelled; their callbacks run on background threads.
+///
+/// The link keeps `theirs` alive until the returned token and all its children are dropped. Then
+/// the link frees its memory, even if `theirs` lives on.
 #[must_use]
 pub fn from_tokio(theirs: &CancellationToken) -> CancelToken {
     let ours = CancelToken::new();
-    let fires = Fires {
+    let link = Link {
         theirs: theirs.clone(),
         ours: ours.0.downgrade(),
     };
-    let waker = Waker::from(Arc::new(fires));
+    let waker = Waker::from(Arc::new(link));
     let mut cancelled = Box::pin(theirs.clone().cancelled_owned());
-    // The waker is the callback. It stays registered for as long as the future is kept, which is as long as our token.
+    // `theirs` calls the waker when it is cancelled. The waker stays registered until the future is
+    // dropped; the callback below holds the future, so that is when our token is dropped.
     if cancelled
         .as_mut()
         .poll(&mut Context::from_waker(&waker))
@@ -61,13 +66,14 @@ pub fn from_tokio(theirs: &CancellationToken) -> CancelToken {
     ours
 }
 
-struct Fires {
+/// A waker that cancels `ours` when `theirs` is cancelled.
+struct Link {
     theirs: CancellationToken,
-    // Their token keeps the waker: to keep ours in it would be a circle.
+    // Weak, because `theirs` holds this waker and our token holds `theirs`.
     ours: NodeWeak,
 }
 
-impl Wake for Fires {
+impl Wake for Link {
     fn wake(self: Arc<Self>) {
         if !self.theirs.is_cancelled() {
             return;
@@ -78,9 +84,12 @@ impl Wake for Fires {
     }
 }
 
-/// A token of tokio-util's that is cancelled when `ours` fires, at a deadline too, and that can be cancelled alone.
+/// Returns a `CancellationToken` that is cancelled when `ours` is cancelled, also by a deadline.
 ///
-/// By [`CancelToken::cancel`] it is cancelled on that thread; by a deadline, or by a token of theirs that `ours` was made [from](from_tokio), from a worker, a moment later.
+/// Cancelling the returned token does not cancel `ours`. [`CancelToken::cancel`] cancels the
+/// returned token before it returns. After a deadline, or after the cancellation of a
+/// `CancellationToken` that `ours` was created [from](from_tokio), a background thread cancels it a
+/// moment later.
 pub fn to_tokio(ours: &CancelToken) -> LinkedToken {
     let theirs = CancellationToken::new();
     let cancels = theirs.clone();
@@ -90,12 +99,13 @@ pub fn to_tokio(ours: &CancelToken) -> LinkedToken {
     }
 }
 
-/// A `CancellationToken` that hears a [`CancelToken`], for as long as this value is kept; made by [`to_tokio`]. When it is dropped, clones of the token inside
-/// stay as they are then, and nothing is left with the other one.
-#[must_use = "the token hears the other one only as long as this value is kept"]
+/// A `CancellationToken` that is linked to a [`CancelToken`]; returned by [`to_tokio`].
+///
+/// Dropping this value removes the link. Clones of the `CancellationToken` keep their state.
+#[must_use = "dropping the value removes the link between the tokens"]
 pub struct LinkedToken {
     theirs: CancellationToken,
-    #[allow(dead_code)] // It is kept, no more.
+    #[allow(dead_code)] // Dropping it removes the callback.
     link: Registration,
 }
 

@@ -1,4 +1,5 @@
-//! Spans and events of [`tracing`](https://docs.rs/tracing): operations run inside their caller's span, and endings become events.
+//! Integrates [`tracing`](https://docs.rs/tracing): operations run inside their caller's span, and
+//! outcomes are recorded as `tracing` events.
 //!
 //! ```
 //! use timeout_runtime::integrations::tracing;
@@ -19,8 +20,9 @@
 //! # Ok::<(), TimeoutError>(())
 //! ```
 //!
-//! Spans that are bound to a future by `instrument` need this too, where an async call runs as a task or on a worker: such a call begins when its future is first
-//! polled, inside that span.
+//! Spans that are attached to a future with `instrument` need [`propagate_spans`] too, if the async
+//! call runs as a task or on a worker. Such a call starts when its future is first polled, inside
+//! that span.
 
 use ::tracing::{Dispatch, Level, Span, dispatcher, event, field};
 
@@ -29,32 +31,34 @@ use crate::event::{Event, EventKind, Failure};
 use crate::one_line::OneLine;
 use crate::propagator::{PropagatorHandle, add_propagator};
 
-/// Has operations on workers and in tasks run inside the span around their call, and with the subscriber that is the default there, a scoped one too.
+/// Makes operations on workers and in tasks run inside the span of their caller.
 ///
-/// The span is entered again at each poll of a task. It is left, and let go of, before the caller gets the answer, so that it closes when the caller closes it;
-/// an operation that is abandoned keeps it open until it ends.
+/// They also use the caller's default subscriber, including a scoped one. A task enters the span at
+/// each poll. The operation exits the span and drops its handle before the caller gets the result,
+/// so the span closes when the caller closes it. An abandoned operation keeps the span open until
+/// it ends.
 pub fn propagate_spans() -> PropagatorHandle {
     add_propagator(|| {
         let span = Span::current();
         let dispatch = dispatcher::get_default(Dispatch::clone);
         move || {
             let dispatch = dispatcher::set_default(&dispatch);
-            // The first of the two is dropped first.
+            // Tuple fields drop in order: the span exits before the subscriber is restored.
             (span.clone().entered(), dispatch)
         }
     })
 }
 
-/// Records every event of this process, by [`record`].
+/// Records every event of this process with [`record`].
 pub fn record_endings() -> ListenerHandle {
     add_listener(record)
 }
 
-/// Records one event: a listener, for [`add_listener`] or for a policy's
+/// Records one event. Use it as a listener, for [`add_listener`] or for a policy's
 /// [`with_listener`](crate::Timeout::with_listener).
 ///
-/// The verdict of a call is recorded where the caller is, inside its span; a late ending where the operation was, inside the caller's span if there is
-/// [`propagate_spans`].
+/// The outcome of a call is recorded on the caller's thread, inside its span. A late event is
+/// recorded on the operation's thread, and with [`propagate_spans`] inside the caller's span.
 ///
 /// | level | message |
 /// |---|---|
@@ -63,8 +67,14 @@ pub fn record_endings() -> ListenerHandle {
 /// | `WARN` | `failed` with an error, `timed_out`, `deadline_exceeded`, `not_started`, `abandoned_succeeded`, `abandoned_failed` with an error |
 /// | `ERROR` | `failed` and `abandoned_failed` with a panic |
 ///
-/// The target is `timeout_runtime`. The fields are `name` on one line, with control characters escaped, `call`, the call's number, `elapsed`, and where there is one, `limit`, `worker`, `failure`, the text of the
-/// error or the panic, and `cause`, why the call was not started.
+/// The target is `timeout_runtime`. The fields are:
+///
+/// - `name`: the name of the call, with control characters escaped
+/// - `call`: the id of the call
+/// - `elapsed`: the time since the start of the call
+/// - `limit`, `worker`: if present in the event
+/// - `failure`: the text of the error or the panic
+/// - `cause`: why the call was not started
 pub fn record(event: &Event<'_>) {
     let name = OneLine(event.name).into_text();
     macro_rules! record_at {

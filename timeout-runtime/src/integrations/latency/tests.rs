@@ -1,4 +1,4 @@
-//! The advice, from events made by hand.
+//! Tests of the recommended limits, with constructed events.
 
 use super::*;
 use crate::event::{CallId, Failure};
@@ -6,11 +6,16 @@ use std::time::SystemTime;
 
 const LIMIT: Duration = Duration::from_millis(500);
 
-fn tell(latency: &Latency, kind: EventKind<'_>, millis: u64) {
-    tell_after(latency, kind, Duration::from_millis(millis), Some(LIMIT));
+fn record(latency: &Latency, kind: EventKind<'_>, millis: u64) {
+    record_after(latency, kind, Duration::from_millis(millis), Some(LIMIT));
 }
 
-fn tell_after(latency: &Latency, kind: EventKind<'_>, elapsed: Duration, limit: Option<Duration>) {
+fn record_after(
+    latency: &Latency,
+    kind: EventKind<'_>,
+    elapsed: Duration,
+    limit: Option<Duration>,
+) {
     latency.take_in(&Event {
         timestamp: SystemTime::UNIX_EPOCH,
         call: CallId::fresh(),
@@ -22,14 +27,14 @@ fn tell_after(latency: &Latency, kind: EventKind<'_>, elapsed: Duration, limit: 
     });
 }
 
-/// Calls of 1 ms, 2 ms and so on, and then some that were cut.
-fn calls(ended: u64, cut: u64) -> Latency {
+/// Records `completed` calls of 1 ms, 2 ms and so on, and `cut` calls that were cut.
+fn calls(completed: u64, cut: u64) -> Latency {
     let latency = Latency::new();
-    for millis in 1..=ended {
-        tell(&latency, EventKind::Succeeded, millis);
+    for millis in 1..=completed {
+        record(&latency, EventKind::Succeeded, millis);
     }
     for _ in 0..cut {
-        tell(&latency, EventKind::TimedOut, 500);
+        record(&latency, EventKind::TimedOut, 500);
     }
     latency
 }
@@ -39,19 +44,19 @@ fn advise(latency: &Latency, one_in: u64) -> Advice {
     latency.advise("quote", one_in).expect("there were calls")
 }
 
-/// The limits are the upper ends of what is not told apart.
-#[allow(clippy::unnecessary_wraps)] // What it is compared with may be none.
+/// An expected limit. The histogram rounds up to the end of a bucket, so the numbers are odd.
+#[allow(clippy::unnecessary_wraps)] // Compared with an `Option`.
 fn micros(micros: u64) -> Option<Duration> {
     Some(Duration::from_micros(micros))
 }
 
 #[test]
-fn the_limit_leaves_no_more_than_one_in_so_many_beyond() {
+fn the_limit_cuts_at_most_the_requested_rate() {
     let latency = calls(100, 0);
     assert_eq!(advise(&latency, 100).limit, micros(99_007));
     assert_eq!(advise(&latency, 10).limit, micros(90_047));
     assert_eq!(advise(&latency, 4).limit, micros(75_007));
-    // Of a hundred calls none may be beyond, if one in a thousand may.
+    // One in a thousand of a hundred calls is none.
     assert_eq!(advise(&latency, 1000).limit, micros(100_031));
     assert_eq!(advise(&latency, 7).limit, micros(86_015));
 }
@@ -61,12 +66,12 @@ fn the_limit_is_exact_to_a_thousandth_and_never_too_short() {
     for length in [1, 999, 1500, 59_999, 86_400_000] {
         let latency = Latency::new();
         let exact = Duration::from_millis(length);
-        tell_after(&latency, EventKind::Succeeded, exact, None);
+        record_after(&latency, EventKind::Succeeded, exact, None);
         let limit = advise(&latency, 10).limit.expect("a limit");
         assert!((exact..=exact + exact / 1000).contains(&limit), "{limit:?}");
     }
     let latency = Latency::new();
-    tell_after(
+    record_after(
         &latency,
         EventKind::Succeeded,
         Duration::from_nanos(1001),
@@ -76,7 +81,7 @@ fn the_limit_is_exact_to_a_thousandth_and_never_too_short() {
 }
 
 #[test]
-fn calls_that_were_cut_lie_beyond_their_limit() {
+fn cut_calls_take_longer_than_their_limit() {
     let latency = calls(90, 10);
     let advice = advise(&latency, 5);
     assert_eq!(
@@ -85,35 +90,35 @@ fn calls_that_were_cut_lie_beyond_their_limit() {
     );
     assert_eq!(advice.limit, micros(80_063));
     assert_eq!(advise(&latency, 10).limit, micros(90_047));
-    // More were cut than one in a hundred: how long that one takes nobody knows.
+    // More than one in a hundred calls was cut, so their durations are unknown.
     assert_eq!(advise(&latency, 100).limit, None);
     assert_eq!(advise(&calls(0, 3), 10).limit, None);
 }
 
 #[test]
-fn failures_count_as_calls_that_ended() {
+fn failures_count_as_completed_calls() {
     let latency = calls(1, 0);
-    tell(&latency, EventKind::Failed(Failure::Error("no".into())), 7);
+    record(&latency, EventKind::Failed(Failure::Error("no".into())), 7);
     let advice = advise(&latency, 100);
     assert_eq!((advice.calls, advice.cut, advice.given_up), (2, 0, 0));
     assert_eq!(advice.limit, micros(7_003));
 }
 
 #[test]
-fn what_did_not_start_or_ended_after_its_call_does_not_count() {
+fn calls_that_did_not_start_and_late_events_do_not_count() {
     let latency = calls(1, 0);
     for kind in [
         EventKind::NotStarted(crate::error::Cause::NoWorker),
         EventKind::AbandonedWorkerSucceeded,
         EventKind::AbandonedWorkerFailed(Failure::Error("no".into())),
     ] {
-        tell(&latency, kind, 400);
+        record(&latency, kind, 400);
     }
     assert_eq!(advise(&latency, 100), advise(&calls(1, 0), 100));
 }
 
 #[test]
-fn calls_that_were_given_up_took_at_least_so_long() {
+fn given_up_calls_take_at_least_as_long_as_they_ran() {
     for kind in [
         EventKind::DeadlineExceeded,
         EventKind::Cancelled,
@@ -122,10 +127,10 @@ fn calls_that_were_given_up_took_at_least_so_long() {
         // Of 100 calls, the ten that take longer are given up after 50 ms.
         let latency = Latency::new();
         for _ in 0..90 {
-            tell(&latency, EventKind::Succeeded, 1);
+            record(&latency, EventKind::Succeeded, 1);
         }
         for _ in 0..10 {
-            tell(&latency, kind.clone(), 50);
+            record(&latency, kind.clone(), 50);
         }
         let ten = advise(&latency, 10);
         assert_eq!((ten.calls, ten.cut, ten.given_up), (90, 0, 10));
@@ -135,32 +140,32 @@ fn calls_that_were_given_up_took_at_least_so_long() {
 }
 
 #[test]
-fn calls_that_were_given_up_early_say_nothing_of_later_times() {
-    // Of 100 calls whose callers wait, 90 take 10 ms and ten take 300 ms; a hundred others were given up after 5 ms.
+fn calls_given_up_early_do_not_affect_later_times() {
+    // Of 100 completed calls, 90 take 10 ms and ten take 300 ms. 100 more are given up after 5 ms.
     let latency = Latency::new();
     for _ in 0..100 {
-        tell(&latency, EventKind::Cancelled, 5);
+        record(&latency, EventKind::Cancelled, 5);
     }
     for length in [10; 90].into_iter().chain([300; 10]) {
-        tell(&latency, EventKind::Succeeded, length);
+        record(&latency, EventKind::Succeeded, length);
     }
     assert_eq!(advise(&latency, 10).limit, micros(10_007));
     assert_eq!(advise(&latency, 11).limit, micros(300_031));
 }
 
 #[test]
-fn what_a_shorter_limit_has_cut_is_reckoned_from_what_a_longer_one_has_not() {
-    // Half of the calls that are longer than 40 ms end by 100 ms, the others by 200 ms.
+fn calls_under_a_longer_limit_estimate_the_calls_that_a_shorter_limit_cut() {
+    // Half of the calls that take longer than 40 ms take 100 ms, the others 200 ms.
     let latency = Latency::new();
     for (length, count) in [(1, 90), (100, 5), (200, 5)] {
         for _ in 0..count {
-            tell(&latency, EventKind::Succeeded, length);
+            record(&latency, EventKind::Succeeded, length);
             let kind = if length > 40 {
                 EventKind::TimedOut
             } else {
                 EventKind::Succeeded
             };
-            tell(&latency, kind, length.min(40));
+            record(&latency, kind, length.min(40));
         }
     }
     let advice = advise(&latency, 20);
@@ -171,31 +176,33 @@ fn what_a_shorter_limit_has_cut_is_reckoned_from_what_a_longer_one_has_not() {
 }
 
 #[test]
-fn what_takes_more_than_a_year_takes_a_year() {
+fn durations_saturate_at_one_year() {
     let latency = Latency::new();
-    tell_after(&latency, EventKind::Succeeded, Duration::MAX, None);
+    record_after(&latency, EventKind::Succeeded, Duration::MAX, None);
     let year = Duration::from_micros(LONGEST);
     let limit = advise(&latency, 1).limit.expect("a limit");
     assert!((year..year + year / 1000).contains(&limit), "{limit:?}");
 }
 
-/// Guards against counts of times that lie beyond the last call that ended by itself.
+/// Guards against wrong counts for times after the last completed call.
 #[test]
-fn calls_that_were_given_up_after_all_others_had_ended_leave_the_limit_open() {
+fn calls_given_up_after_the_last_completed_call_leave_the_limit_unknown() {
     let latency = Latency::new();
     let last = Duration::from_micros(2047);
-    tell_after(&latency, EventKind::Succeeded, last, None);
+    record_after(&latency, EventKind::Succeeded, last, None);
     for millis in [5, 6, 7] {
-        tell(&latency, EventKind::Cancelled, millis);
+        record(&latency, EventKind::Cancelled, millis);
         assert_eq!(advise(&latency, 10).limit, None);
     }
     assert_eq!(advise(&latency, 1).limit, micros(2047));
 }
 
-/// Within what time all but one in so many calls end, factor by factor.
-fn reckoned(calls: &[(u64, bool)], one_in: u64) -> Option<u64> {
+/// Computes the limit by the definition of the Kaplan-Meier estimator, factor by factor.
+fn expected_limit(calls: &[(u64, bool)], one_in: u64) -> Option<u64> {
     let count = |is: &dyn Fn(u64, bool) -> bool| {
-        let count = calls.iter().filter(|(time, ended)| is(*time, *ended));
+        let count = calls
+            .iter()
+            .filter(|(time, completed)| is(*time, *completed));
         u32::try_from(count.count()).map(f64::from).expect("few")
     };
     let mut times: Vec<_> = calls.iter().map(|(time, _)| *time).collect();
@@ -204,43 +211,43 @@ fn reckoned(calls: &[(u64, bool)], one_in: u64) -> Option<u64> {
     let mut beyond = 1.0;
     times.into_iter().find(|&now| {
         let running = count(&|time, _| time >= now);
-        beyond *= 1.0 - count(&|time, ended| time == now && ended) / running;
+        beyond *= 1.0 - count(&|time, completed| time == now && completed) / running;
         let one_in = u32::try_from(one_in).expect("a small number");
         beyond * f64::from(one_in) <= 1.0 + 1e-9
     })
 }
 
 #[test]
-fn the_limit_is_what_is_reckoned_factor_by_factor() {
+fn the_limit_matches_the_kaplan_meier_estimator() {
     for seed in 0..2000 {
         let mut chance = fastrand::Rng::with_seed(seed);
         let (longest, most) = (chance.u64(1..2048), chance.u64(1..40));
         let calls = (0..most).map(|_| match chance.u8(..3) {
-            // Up to there microseconds are told apart.
+            // The histogram distinguishes single microseconds up to 2048.
             0 | 1 => (chance.u64(..=longest), true),
             _ => (chance.u64(..=2 * longest), false),
         });
         let calls: Vec<_> = calls.collect();
         let latency = Latency::new();
-        for &(time, ended) in &calls {
-            let kind = if ended {
+        for &(time, completed) in &calls {
+            let kind = if completed {
                 EventKind::Succeeded
             } else {
                 EventKind::Cancelled
             };
-            tell_after(&latency, kind, Duration::from_micros(time), None);
+            record_after(&latency, kind, Duration::from_micros(time), None);
         }
         for one_in in [1, 2, 3, 10, 50] {
-            let expected = reckoned(&calls, one_in).and_then(micros);
+            let expected = expected_limit(&calls, one_in).and_then(micros);
             let limit = advise(&latency, one_in).limit;
             assert_eq!(limit, expected, "{seed}: {calls:?}, 1 in {one_in}");
         }
     }
 }
 
-/// Guards against products of fractions that come out somewhat too large.
+/// Guards against rounding errors in products of fractions.
 #[test]
-fn a_share_that_is_met_exactly_is_met() {
+fn a_rate_that_is_met_exactly_is_accepted() {
     let latency = Latency::new();
     for (kind, millis, count) in [
         (EventKind::Succeeded, 1, 12),
@@ -249,38 +256,38 @@ fn a_share_that_is_met_exactly_is_met() {
         (EventKind::Cancelled, 2, 3),
     ] {
         for _ in 0..count {
-            tell(&latency, kind.clone(), millis);
+            record(&latency, kind.clone(), millis);
         }
     }
-    // Eight of twenty after the first, and half of these after the second.
+    // Eight of 20 calls take longer than 1 ms, and half of these longer than 2 ms.
     assert_eq!(advise(&latency, 5).limit, micros(2_000));
 }
 
 #[test]
-fn an_answer_in_grace_is_a_call_that_its_limit_would_have_cut() {
+fn a_success_within_the_grace_counts_as_cut() {
     let latency = calls(9, 0);
-    tell(&latency, EventKind::Succeeded, 700);
+    record(&latency, EventKind::Succeeded, 700);
     let advice = advise(&latency, 20);
     assert_eq!((advice.calls, advice.cut, advice.limit), (10, 1, None));
     assert_eq!(advise(&latency, 10).limit, micros(9_007));
 }
 
 #[test]
-fn what_is_cut_late_is_known_to_take_longer_than_its_limit_and_no_more() {
+fn a_call_cut_late_counts_with_its_limit() {
     let latency = calls(9, 0);
-    // It ran inline, and did not look at its token for two seconds.
-    tell(&latency, EventKind::TimedOut, 2_000);
+    // As for an inline operation that does not check its token for two seconds.
+    record(&latency, EventKind::TimedOut, 2_000);
     let second = Duration::from_secs(1);
     for _ in 0..10 {
-        tell_after(&latency, EventKind::Succeeded, second, None);
+        record_after(&latency, EventKind::Succeeded, second, None);
     }
-    // Nobody knows that it takes longer than a second, too: one in twenty would.
+    // If the cut call counted with two seconds, one in 20 calls would take longer than a second.
     let limit = advise(&latency, 21).limit;
     assert_eq!(limit, micros(1_000_447));
 }
 
 #[test]
-fn evidence_is_thin_while_it_stands_for_fewer_than_ten_calls_beyond() {
+fn evidence_is_thin_below_ten_calls_beyond_the_limit() {
     for (calls, one_in, is_thin) in [(99, 10, true), (100, 10, false), (100, 11, true)] {
         let advice = advise(&self::calls(calls, 0), one_in);
         assert_eq!(advice.is_thin(), is_thin, "{calls}, {one_in}");
@@ -291,21 +298,21 @@ fn evidence_is_thin_while_it_stands_for_fewer_than_ten_calls_beyond() {
 }
 
 #[test]
-fn calls_that_were_given_up_are_evidence_up_to_then() {
-    // So many end after 1 ms, so many are given up after 5 ms, and so many end after 50 ms.
-    for (soon, given_up, late, one_in, evidence) in [
+fn given_up_calls_are_evidence_up_to_their_end() {
+    // Numbers of calls that take 1 ms, are given up after 5 ms, and take 50 ms.
+    for (short, given_up, long, one_in, evidence) in [
         (995, 1000, 5, 100, 10),
         (90, 10, 0, 10, 100),
         (0, 10_000, 100, 10, 100),
     ] {
         let latency = Latency::new();
         for (kind, millis, count) in [
-            (EventKind::Succeeded, 1, soon),
+            (EventKind::Succeeded, 1, short),
             (EventKind::Cancelled, 5, given_up),
-            (EventKind::Succeeded, 50, late),
+            (EventKind::Succeeded, 50, long),
         ] {
             for _ in 0..count {
-                tell(&latency, kind.clone(), millis);
+                record(&latency, kind.clone(), millis);
             }
         }
         let advice = advise(&latency, one_in);
@@ -322,10 +329,11 @@ fn advice_is_one_line() {
     );
     assert_eq!(
         advise(&calls(0, 3), 10).to_string(),
-        "`quote`: 3 of 3 calls cut (limit 500ms); to cut 1 in 10 takes a longer one; thin evidence, wants 100 calls"
+        "`quote`: 3 of 3 calls cut (limit 500ms); cutting 1 in 10 needs a longer limit; \
+         thin evidence, needs 100 calls"
     );
     let latency = calls(110, 1);
-    tell(&latency, EventKind::Dropped, 30);
+    record(&latency, EventKind::Dropped, 30);
     assert_eq!(
         advise(&latency, 10).to_string(),
         "`quote`: 1 of 111 calls cut (limit 500ms), 1 more given up; 101ms would cut 1 in 10"
@@ -333,7 +341,7 @@ fn advice_is_one_line() {
 }
 
 #[test]
-fn names_are_kept_apart() {
+fn each_name_has_its_own_calls() {
     let latency = calls(2, 0);
     let one_in = NonZeroU64::MIN;
     assert_eq!(latency.advise("other", one_in), None);

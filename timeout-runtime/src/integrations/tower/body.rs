@@ -1,4 +1,4 @@
-//! [`ServerBody`]: the deadline of a request around the body of its answer.
+//! [`ServerBody`]: applies the deadline of a request to the body of its response.
 
 use std::error::Error;
 use std::fmt;
@@ -21,57 +21,69 @@ use super::work::Work;
 type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
-    /// The body of an answer of a [`ServerService`](super::ServerService). It is polled in the context of its request, and dropping it before its end cancels all work on
-    /// that.
+    /// The body of a response of a [`ServerService`](super::ServerService).
     ///
-    /// When time is up, the body inside is polled once more and dropped. If the answer is one of gRPC, by its `content-type`, an error status follows as trailers: that of the
-    /// answer that would have been given in the place of the service, or [`grpc_status`](super::grpc_status)'s if that answer has none. Otherwise an error follows, [`Refusal::Expired`], so that the connection breaks off and nobody takes the part for the
-    /// whole; over HTTP/1.0, without a `content-length`, that looks like the end all the same.
+    /// It is polled in the context of its request. Dropping it before its end cancels all
+    /// operations of the request.
     ///
-    /// All work is told when time is up, but the body ends only when its server polls it: one may not do that while its client reads nothing.
+    /// # At the deadline
     ///
-    /// A layer around this one that throws the body away, to put another one in its place, cancels the work as a client who leaves does.
+    /// The inner body is polled once more and dropped. If the response is a gRPC response, by its
+    /// `content-type`, an error status follows as trailers: the status of the response that the
+    /// layer's function returns for [`Refusal::Expired`], or the status of
+    /// [`grpc_status`](super::grpc_status) if that response has none. Any other body ends with the
+    /// error [`Refusal::Expired`]. The server then breaks the connection, so that the client does
+    /// not take the part for the whole. Over HTTP/1.0 without a `content-length`, a client cannot
+    /// see the difference.
+    ///
+    /// The deadline cancels all operations of the request. The body itself ends only when the
+    /// server polls it, and a server may not do that while its client reads nothing.
+    ///
+    /// # Other layers
+    ///
+    /// An outer layer that replaces the body drops this one, and so cancels the operations, as a
+    /// client that disconnects does.
     pub struct ServerBody<B, A> {
-        // Dropped before the body: who works on it is told first.
+        // Declared before `body`, so that the operations are cancelled before the body is dropped.
         work: Option<Work>,
         #[pin]
         body: Option<Scope<B>>,
         has_begun: bool,
-        // How many bytes its server still waits for, where that is known.
+        // The number of bytes that the server still expects, if it is known.
         left: Option<u64>,
-        // By what it ends, if its client reads a status after the body.
-        answer: Option<A>,
+        // Creates the trailers, if the client reads a status after the body.
+        respond: Option<A>,
     }
 }
 
 impl<B, A> ServerBody<B, A> {
-    /// A body that belongs to no work.
+    /// Wraps a body that belongs to no request.
     pub(super) fn outside(body: B) -> Self {
         Self {
             work: None,
             body: Some(Scope::outside(body)),
             has_begun: false,
             left: None,
-            answer: None,
+            respond: None,
         }
     }
 }
 
 impl<B: Body, A: Clone> ServerBody<B, A> {
-    /// The body of the service's answer, whose head this is, and which belongs to this work.
-    pub(super) fn new(head: &Parts, body: Scope<B>, work: Option<Work>, answer: &A) -> Self {
+    /// Wraps the body of the service's response with the head `head`.
+    pub(super) fn new(head: &Parts, body: Scope<B>, work: Option<Work>, respond: &A) -> Self {
         let size = body.get_ref().and_then(|body| body.size_hint().exact());
         let mut body = Self {
             work,
-            left: size.or_else(|| told_length(&head.headers)),
+            left: size.or_else(|| content_length(&head.headers)),
             body: Some(body),
             has_begun: false,
-            answer: grpc::ends_with_status(&head.headers).then(|| answer.clone()),
+            respond: grpc::has_trailers(&head.headers).then(|| respond.clone()),
         };
         if body.is_at_end() {
             Work::end(&mut body.work);
         } else if let (Some(0), Some(work)) = (body.left, &mut body.work) {
-            work.let_go();
+            work.disarm();
         }
         body
     }
@@ -87,7 +99,7 @@ fn is_at_end<B: Body>(body: &Scope<B>) -> bool {
     body.get_ref().is_none_or(B::is_end_stream)
 }
 
-fn told_length(headers: &HeaderMap) -> Option<u64> {
+fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
@@ -112,8 +124,8 @@ where
             let polled = body.poll_inside(context, B::poll_frame);
             return polled.map_err(Into::into);
         };
-        let is_over = work.tell_if_over();
-        // Nothing starts late.
+        let is_over = work.cancel_if_expired();
+        // A body that was never polled does not start after the deadline.
         let polled = if is_over && !*this.has_begun {
             Poll::Pending
         } else {
@@ -121,21 +133,21 @@ where
             body.as_mut().poll_inside(context, B::poll_frame)
         };
         let frame = match polled {
-            Poll::Ready(frame) if !work.tell_if_over() => frame,
+            Poll::Ready(frame) if !work.cancel_if_expired() => frame,
             Poll::Pending if !is_over => {
                 work.wake(context);
                 return Poll::Pending;
             }
-            // Also a frame that comes too late.
+            // Also drops a frame that is ready only after the deadline.
             _ => {
                 this.body.set(None);
-                return Poll::Ready(match this.answer {
-                    Some(answer) => {
-                        let head = answer(Refusal::Expired);
+                return Poll::Ready(match this.respond {
+                    Some(respond) => {
+                        let head = respond(Refusal::Expired);
                         let trailers = grpc::trailers(head.headers(), &Refusal::Expired);
                         Some(Ok(Frame::trailers(trailers)))
                     }
-                    // The client has all that it was told of.
+                    // The client has received the whole `content-length`.
                     None if *this.left == Some(0) => None,
                     None => Some(Err(Refusal::Expired.into())),
                 });
@@ -146,8 +158,9 @@ where
                 let data = frame.data_ref().map_or(0, Buf::remaining);
                 *this.left = this.left.map(|left| left.saturating_sub(data as u64));
                 if *this.left == Some(0) {
-                    // Some servers do not look for more.
-                    work.let_go();
+                    // Some servers drop the body after the last expected byte, without polling
+                    // again.
+                    work.disarm();
                 }
             }
             _ => Work::end(this.work),
@@ -166,7 +179,7 @@ where
 }
 
 impl<B: Default, A> Default for ServerBody<B, A> {
-    /// A body that belongs to no request, as layers around this one make them.
+    /// Returns a body that belongs to no request, for outer layers that create responses.
     fn default() -> Self {
         Self::outside(B::default())
     }

@@ -1,4 +1,4 @@
-//! [`ClientLayer`]: requests tell what is left of their caller's deadline.
+//! [`ClientLayer`]: sends the remaining time of the current deadline with each request.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,17 +17,24 @@ use crate::token::CancelToken;
 
 use super::header::DeadlineHeader;
 
-/// Sends what is left of the deadline of the call that a request is made in, and does not send a request that comes too late.
+/// Sends the remaining time of the enclosing call with each request. Does not send a request after
+/// the deadline or the cancellation of its call.
 ///
-/// The context is the one around [`Service::call`], or a [`CallContext`] among the request's extensions, in its place; what is told is what
-/// is left at that call. A request made without a deadline is sent as it is. One that has the header already keeps it if that tells less.
+/// The layer uses the context of [`Service::call`], or the [`CallContext`] in the request's
+/// extensions if there is one. The header holds the remaining time at that call. Without a
+/// deadline, the request is sent unchanged. A request that already has the header keeps it if its
+/// time is shorter.
 ///
-/// The context stays among the extensions. Further layers inside this one and copies of the request,
-/// such as those of a retry layer, see the same context. Each header tells what is left when its
-/// layer is called. A layer in between that calls from another task, as tower's `Buffer` does, leaves
-/// the context around it: there, put the context among the extensions.
+/// A context in the extensions stays there, so that inner layers and copies of the request, such as
+/// those of a retry layer, use the same context. Each header holds the remaining time at the call
+/// of its layer.
 ///
-/// The layer does not end the wait for the answer: that is up to the call around it.
+/// A layer that calls this one from another task, such as tower's `Buffer`, loses the context of
+/// the caller. In that case, put the context into the extensions.
+///
+/// The layer does not limit the wait for the response. The limit of the enclosing call does.
+///
+/// # Examples
 ///
 /// ```
 /// use std::convert::Infallible;
@@ -45,8 +52,8 @@ use super::header::DeadlineHeader;
 ///
 /// let until = |limit| CallContext::current().with_deadline(Deadline::after(limit));
 /// let request = client.clone().oneshot(Request::new(()));
-/// let told = until(Duration::from_secs(5)).scope(request).await.unwrap();
-/// assert!(told.unwrap() <= Some(Duration::from_secs(5)));
+/// let sent = until(Duration::from_secs(5)).scope(request).await.unwrap();
+/// assert!(sent.unwrap() <= Some(Duration::from_secs(5)));
 ///
 /// let mut request = Request::new(());
 /// request.extensions_mut().insert(until(Duration::ZERO));
@@ -60,7 +67,7 @@ pub struct ClientLayer {
 }
 
 impl ClientLayer {
-    /// With this header.
+    /// Creates a layer that sends the remaining time in `header`.
     #[must_use]
     pub const fn new(header: DeadlineHeader) -> Self {
         Self { header }
@@ -86,9 +93,10 @@ pub struct ClientService<S> {
 }
 
 impl<S> ClientService<S> {
-    fn tell(&self, left: Duration, headers: &mut HeaderMap) {
-        let told = self.header.read(headers);
-        if !matches!(told, Ok(Some(told)) if told <= left) {
+    /// Sets the header, unless it already holds a shorter time.
+    fn set_header(&self, left: Duration, headers: &mut HeaderMap) {
+        let present = self.header.read(headers);
+        if !matches!(present, Ok(Some(present)) if present <= left) {
             headers.insert(self.header.name().clone(), self.header.value(left));
         }
     }
@@ -114,47 +122,47 @@ where
         };
         match left {
             Err(cause) => ClientFuture {
-                way: Way::NotSent { cause },
+                stage: Stage::NotSent { cause },
             },
             Ok(left) => {
                 if let Some(left) = left {
-                    self.tell(left, request.headers_mut());
+                    self.set_header(left, request.headers_mut());
                 }
                 let future = self.service.call(request);
                 ClientFuture {
-                    way: Way::Sent { future },
+                    stage: Stage::Sent { future },
                 }
             }
         }
     }
 }
 
-/// How long what is sent here may take, or why it is not sent.
+/// Returns the remaining time of the current context, or the cause if it has ended.
 fn left() -> Result<Option<Duration>, Cause> {
     if let Some(cause) = CancelToken::current().cause() {
         return Err(cause.entering());
     }
     match Deadline::current().remaining() {
-        // The timer may not have got to it yet.
+        // The deadline has passed, but the timer has not cancelled the token yet.
         Some(Duration::ZERO) => Err(Cause::DeadlineExceeded),
         left => Ok(left),
     }
 }
 
 pin_project! {
-    /// The answer of a [`ClientService`], to be awaited.
+    /// The future of a [`ClientService`]; resolves to the response.
     #[must_use = "futures do nothing unless polled"]
     #[derive(Debug)]
     pub struct ClientFuture<F> {
         #[pin]
-        way: Way<F>,
+        stage: Stage<F>,
     }
 }
 
 pin_project! {
-    #[project = WayPinned]
+    #[project = StagePinned]
     #[derive(Debug)]
-    enum Way<F> {
+    enum Stage<F> {
         NotSent { cause: Cause },
         Sent { #[pin] future: F },
     }
@@ -167,20 +175,22 @@ where
     type Output = Result<T, ClientError<E>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().way.project() {
-            WayPinned::NotSent { cause } => Poll::Ready(Err(ClientError::NotSent(*cause))),
-            WayPinned::Sent { future } => future.poll(context).map_err(ClientError::Service),
+        match self.project().stage.project() {
+            StagePinned::NotSent { cause } => Poll::Ready(Err(ClientError::NotSent(*cause))),
+            StagePinned::Sent { future } => future.poll(context).map_err(ClientError::Service),
         }
     }
 }
 
-/// Why a request has no answer. A client of tonic's gives it as the [`source`](std::error::Error::source) of its status.
+/// The error of a [`ClientService`].
+///
+/// A tonic client returns it as the [`source`](std::error::Error::source) of its status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError<E> {
-    /// It was not sent: the deadline of its call had passed, or the call was cancelled.
+    /// The request was not sent: the deadline of its call had passed, or the call was cancelled.
     #[error("the request was not sent: {0}")]
     NotSent(Cause),
-    /// The error of the service that was to send it.
-    #[error("the request got no answer")]
+    /// The inner service returned an error.
+    #[error("the request failed")]
     Service(#[source] E),
 }

@@ -1,4 +1,4 @@
-//! What gRPC clients read of an answer: its kind and its status.
+//! Detects gRPC messages by their content type, and adds the status that gRPC clients read.
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
@@ -9,25 +9,28 @@ const KIND: &str = "application/grpc";
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
-/// Answers as gRPC does, with the status alone: `DEADLINE_EXCEEDED` (4) where time has run out, `INTERNAL` (13) for a malformed header.
+/// Returns a gRPC response that holds only a status.
+///
+/// The status is `DEADLINE_EXCEEDED` (4) for [`Refusal::Expired`], and `INTERNAL` (13) for
+/// [`Refusal::Malformed`].
 ///
 /// ```
 /// use timeout_runtime::integrations::tower::{Refusal, grpc_status};
 ///
-/// let answer = grpc_status::<()>(Refusal::Expired);
-/// assert_eq!(answer.headers()["grpc-status"], "4");
+/// let response = grpc_status::<()>(Refusal::Expired);
+/// assert_eq!(response.headers()["grpc-status"], "4");
 /// ```
 #[must_use]
-#[allow(clippy::needless_pass_by_value)] // As functions of users may want to have it.
+#[allow(clippy::needless_pass_by_value)] // Has the signature that `ServerLayer::new` expects.
 pub fn grpc_status<B: Default>(refusal: Refusal) -> Response<B> {
-    let mut answer = Response::new(B::default());
-    let headers = answer.headers_mut();
+    let mut response = Response::new(B::default());
+    let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(KIND));
     ensure_status(headers, &refusal);
-    answer
+    response
 }
 
-/// What follows `application/grpc` in the content type, where that is how it begins.
+/// Returns the rest of a content type that begins with `application/grpc`.
 fn variant(headers: &HeaderMap) -> Option<&[u8]> {
     let kind = headers.get(CONTENT_TYPE)?.as_bytes();
     let (kind, variant) = kind.split_at_checked(KIND.len())?;
@@ -35,19 +38,19 @@ fn variant(headers: &HeaderMap) -> Option<&[u8]> {
         .then_some(variant)
 }
 
-/// Whether the client that sent these headers looks for a status of gRPC, wherever it finds it.
-pub(super) fn wants_status(headers: &HeaderMap) -> bool {
+/// Whether these are headers of gRPC or gRPC-Web.
+pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     variant(headers).is_some()
 }
 
-/// Whether the client of this answer looks for a status in its trailers.
+/// Whether the client of this response reads a status from its trailers.
 ///
-/// A client of gRPC-Web does not: its trailers are part of the body.
-pub(super) fn ends_with_status(headers: &HeaderMap) -> bool {
+/// A gRPC-Web client does not: its trailers are part of the body.
+pub(super) fn has_trailers(headers: &HeaderMap) -> bool {
     variant(headers).is_some_and(|variant| matches!(variant, [] | [b'+' | b';' | b' ' | b'\t', ..]))
 }
 
-/// The trailers that end an answer in the place of the rest, with what `refusal` says of them in its head.
+/// Returns the trailers that end a response early, with the gRPC headers of `head`.
 pub(super) fn trailers(head: &HeaderMap, refusal: &Refusal) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     for (name, value) in head {
@@ -59,12 +62,12 @@ pub(super) fn trailers(head: &HeaderMap, refusal: &Refusal) -> HeaderMap {
     trailers
 }
 
-/// Gives `headers` the status of this refusal, unless they have one that every client takes for an error.
+/// Sets the status of the refusal, unless `headers` hold exactly one valid error status.
 ///
-/// Without a status, or with `0`, the client takes what it has for the whole answer.
+/// Without a status, or with status `0`, a client takes the received part for the whole response.
 pub(super) fn ensure_status(headers: &mut HeaderMap, refusal: &Refusal) {
-    let mut given = headers.get_all(STATUS).iter();
-    let is_error = given.next().is_some_and(is_error) && given.next().is_none();
+    let mut present = headers.get_all(STATUS).iter();
+    let is_error = present.next().is_some_and(is_error) && present.next().is_none();
     if is_error {
         return;
     }
@@ -73,14 +76,14 @@ pub(super) fn ensure_status(headers: &mut HeaderMap, refusal: &Refusal) {
         Refusal::Malformed(_) => "13",
     };
     headers.insert(STATUS, HeaderValue::from_static(status));
-    // The name of a header may hold a percent sign, which begins an escape here.
+    // The message can contain a header name with a percent sign, which starts an escape here.
     let message = refusal.to_string().replace('%', "%25");
     if let Ok(message) = HeaderValue::try_from(message) {
         headers.entry(MESSAGE).or_insert(message);
     }
 }
 
-/// Whether this is one of the codes of gRPC but `OK`.
+/// Whether this is a gRPC status code other than `OK`.
 fn is_error(status: &HeaderValue) -> bool {
     (1..=16).any(|code: u8| *status == *code.to_string())
 }

@@ -1,11 +1,11 @@
-//! [`DeadlineHeader`]: how long is left, as a header of a request tells it.
+//! [`DeadlineHeader`]: reads and writes the remaining time of a request as a header.
 
 use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
-/// The units of gRPC in nanoseconds, finest first.
+/// The units of gRPC in nanoseconds, in ascending order.
 const UNITS: [(char, u64); 6] = [
     ('n', 1),
     ('u', 1_000),
@@ -17,14 +17,15 @@ const UNITS: [(char, u64); 6] = [
 const HOURS: (char, u64) = ('H', 3_600_000_000_000);
 const MILLISECOND: u64 = 1_000_000;
 
-/// The digits that gRPC allows.
+/// The maximum number of digits in gRPC.
 const DIGITS: u32 = 8;
 
-/// The longest duration, in nanoseconds: 400 years. A longer one might be beyond the range of a [`Deadline`](crate::Deadline), and so be
-/// taken for never.
+/// The longest duration, in nanoseconds: 400 years.
+///
+/// A longer one can exceed the range of a [`Deadline`](crate::Deadline), which is then never.
 const LONGEST: u64 = 400 * 366 * 86_400 * 1_000_000_000;
 
-/// A header that tells how long the caller of a request still waits.
+/// A header that holds the time for which the caller of a request still waits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,7 +60,10 @@ enum Format {
 }
 
 impl DeadlineHeader {
-    /// `grpc-timeout`: one to eight digits and one unit of `H`, `M`, `S`, `m`, `u`, `n`, as in `500m` for half a second.
+    /// Returns the header `grpc-timeout`.
+    ///
+    /// Its value is one to eight digits and a unit: `H`, `M`, `S`, `m`, `u` or `n`. For example,
+    /// `500m` is half a second.
     #[must_use]
     pub fn grpc() -> Self {
         Self {
@@ -68,7 +72,7 @@ impl DeadlineHeader {
         }
     }
 
-    /// The header `name`, in whole milliseconds.
+    /// Returns a header called `name`, whose value is in whole milliseconds.
     ///
     /// ```
     /// use std::time::Duration;
@@ -86,42 +90,53 @@ impl DeadlineHeader {
         }
     }
 
-    /// `x-envoy-expected-rq-timeout-ms`, in which Envoy tells a service in how many milliseconds it expects the answer.
+    /// Returns Envoy's header `x-envoy-expected-rq-timeout-ms`.
+    ///
+    /// Envoy sends in it the number of milliseconds in which it expects the response.
     #[must_use]
     pub fn envoy() -> Self {
         Self::millis(HeaderName::from_static("x-envoy-expected-rq-timeout-ms"))
     }
 
-    /// The name of the header.
+    /// Returns the name of the header.
     #[must_use]
     pub fn name(&self) -> &HeaderName {
         &self.name
     }
 
-    /// What the header in `headers` tells; `None` where there is no such header. Zero is zero: time has run out.
+    /// Reads the remaining time from `headers`. Returns `None` if the header is absent.
+    ///
+    /// Zero means that the deadline has passed.
     ///
     /// # Errors
     ///
-    /// If the header is there more than once, is not in its format, or tells more than 400 years, which no clock here could count.
+    /// Returns an error if the header is present more than once, is not in its format, or is longer
+    /// than 400 years, which exceeds the range of a [`Deadline`](crate::Deadline).
     pub fn read(&self, headers: &HeaderMap) -> Result<Option<Duration>, HeaderError> {
         let mut values = headers.get_all(&self.name).iter();
         let Some(value) = values.next() else {
             return Ok(None);
         };
-        let told = if values.next().is_some() {
+        let parsed = if values.next().is_some() {
             Err(HeaderMistake::Repeated)
         } else {
             self.format.parse(value.as_bytes())
         };
-        told.map(Some).map_err(|mistake| HeaderError {
+        parsed.map(Some).map_err(|mistake| HeaderError {
             header: self.name.clone(),
             mistake,
         })
     }
 
-    /// The value that tells `left`, rounded up: to the finest unit of gRPC in which it has eight digits, or to whole milliseconds. So it is
-    /// never less than `left`, and more by less than one unit. Passed on from service to service in one header it does not grow; in several
-    /// ones not beyond what was told first, rounded up to the coarsest unit on the way. What is longer than 400 years is told as that.
+    /// Returns the header value for the remaining time `left`.
+    ///
+    /// The value is rounded up by less than one unit: to whole milliseconds, or in gRPC to the
+    /// finest unit in which it has at most eight digits. A duration of more than 400 years is
+    /// written as 400 years.
+    ///
+    /// Rounding does not accumulate from service to service. With the same header, the time never
+    /// grows. With different headers, it never exceeds the first value, rounded up to the coarsest
+    /// unit in use.
     #[must_use]
     pub fn value(&self, left: Duration) -> HeaderValue {
         let nanos = u64::try_from(left.as_nanos()).map_or(LONGEST, |nanos| nanos.min(LONGEST));
@@ -134,11 +149,11 @@ impl DeadlineHeader {
 
 fn grpc(nanos: u64) -> HeaderValue {
     let fits = |unit: u64| nanos.div_ceil(unit) < 10_u64.pow(DIGITS);
-    // The longest duration fits in hours.
+    // `LONGEST` fits in hours, so the fallback is not used.
     let finest = UNITS.into_iter().find(|(_, unit)| fits(*unit));
     let (letter, unit) = finest.unwrap_or(HOURS);
     let value = format!("{}{letter}", nanos.div_ceil(unit));
-    HeaderValue::try_from(value).expect("digits and a letter may stand in a header")
+    HeaderValue::try_from(value).expect("digits and a letter are a valid header value")
 }
 
 impl Format {
@@ -170,7 +185,7 @@ impl Format {
     }
 }
 
-/// A header that cannot be read.
+/// The error for a header that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{header}` {}", .mistake.text())]
 pub struct HeaderError {
@@ -178,28 +193,29 @@ pub struct HeaderError {
     mistake: HeaderMistake,
 }
 
-/// What is wrong with a header.
+/// The kind of a [`HeaderError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HeaderMistake {
-    /// It is there more than once.
+    /// The header is present more than once.
     Repeated,
-    /// Its number is none, or has a sign, a space or anything else in it that is not a digit, or more digits than gRPC allows.
+    /// The number is empty, contains a character that is not a digit, such as a sign or a space, or
+    /// has more than eight digits in gRPC.
     Digits,
-    /// It ends with no unit of gRPC.
+    /// The value does not end with a gRPC unit.
     Unit,
-    /// It tells more than 400 years.
+    /// The duration is longer than 400 years.
     TooLong,
 }
 
 impl HeaderError {
-    /// The name of the header.
+    /// Returns the name of the header.
     #[must_use]
     pub fn header(&self) -> &HeaderName {
         &self.header
     }
 
-    /// What is wrong with it.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn mistake(&self) -> HeaderMistake {
         self.mistake
@@ -210,8 +226,8 @@ impl HeaderMistake {
     fn text(self) -> &'static str {
         match self {
             Self::Repeated => "is given more than once",
-            Self::Digits => "takes digits only, in gRPC one to eight",
-            Self::Unit => "takes a unit at its end, as in `500m`",
+            Self::Digits => "must consist of digits only, at most eight in gRPC",
+            Self::Unit => "must end with a unit, as in `500m`",
             Self::TooLong => "is longer than 400 years",
         }
     }

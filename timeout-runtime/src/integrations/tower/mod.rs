@@ -1,9 +1,13 @@
-//! Deadlines over the wire: what is left of a deadline goes to the next service in a header of the request.
+//! Propagates deadlines between services: each request carries its remaining time in a header.
 //!
-//! [`ServerLayer`] reads the header and opens a [`CallContext`](crate::CallContext) with that deadline around the service, so that
-//! annotated calls inside take part in it. [`ClientLayer`] sends what is left of the current context's deadline on, and does not send
-//! what has already expired. Both are [`tower_layer::Layer`]s; they go with axum, tonic, hyper and whatever else is made of
-//! [`tower_service::Service`]s. [`DeadlineHeader`] is the header alone.
+//! - [`ServerLayer`] reads the header and runs the service in a [`CallContext`](crate::CallContext)
+//!   with that deadline. Annotated calls in the service inherit it.
+//! - [`ClientLayer`] sends the remaining time of the current context. It does not send a request
+//!   whose deadline has passed.
+//! - [`DeadlineHeader`] reads and writes the header, without a layer.
+//!
+//! Both layers implement [`tower_layer::Layer`], and so work with axum, tonic, hyper and everything
+//! else that is built on [`tower_service::Service`].
 
 mod body;
 mod client;

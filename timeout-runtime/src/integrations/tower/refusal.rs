@@ -1,22 +1,26 @@
-//! [`Refusal`]: why a server layer answers in the place of its service.
+//! [`Refusal`]: why a server layer responds instead of its service.
 
 use http::{Response, StatusCode};
 
 use super::header::HeaderError;
 
-/// Why a [`ServerLayer`](super::ServerLayer) answers in the place of its service, or breaks off its answer.
+/// Why a [`ServerLayer`](super::ServerLayer) responds instead of its service, or ends the service's
+/// response early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The deadline has passed, before the service was called or before it had answered to the end.
+    /// The deadline passed before the service was called, or before its response was complete.
     #[error("the deadline of the request has passed")]
     Expired,
-    /// The header cannot be read, and the layer does not ignore that.
+    /// The header is not valid, and the layer does not ignore invalid headers.
     #[error(transparent)]
     Malformed(HeaderError),
 }
 
-/// Answers with an empty body and the status 504, gateway timeout, where time has run out, and 400, bad request, for a malformed header.
+/// Returns a response with an empty body.
+///
+/// The status is 504 (Gateway Timeout) for [`Refusal::Expired`], and 400 (Bad Request) for
+/// [`Refusal::Malformed`].
 ///
 /// ```
 /// use timeout_runtime::integrations::tower::{Refusal, http_status};
@@ -24,12 +28,12 @@ pub enum Refusal {
 /// assert_eq!(http_status::<()>(Refusal::Expired).status(), 504);
 /// ```
 #[must_use]
-#[allow(clippy::needless_pass_by_value)] // As functions of users may want to have it.
+#[allow(clippy::needless_pass_by_value)] // Has the signature that `ServerLayer::new` expects.
 pub fn http_status<B: Default>(refusal: Refusal) -> Response<B> {
-    let mut answer = Response::new(B::default());
-    *answer.status_mut() = match refusal {
+    let mut response = Response::new(B::default());
+    *response.status_mut() = match refusal {
         Refusal::Expired => StatusCode::GATEWAY_TIMEOUT,
         Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
     };
-    answer
+    response
 }

@@ -1,4 +1,4 @@
-//! [`ServerLayer`]: the deadline of a request around the service that answers it.
+//! [`ServerLayer`]: applies the deadline of a request to the service that handles it.
 
 use std::fmt;
 use std::future::Future;
@@ -22,33 +22,40 @@ use super::refusal::{Refusal, http_status};
 use super::waiting::WaitingServerLayer;
 use super::work::Work;
 
-/// Reads the deadline of each request, and opens a [`CallContext`] with it around the service.
+/// Reads the deadline of each request, and runs the service in a [`CallContext`] with it.
 ///
-/// Annotated calls in the service take part in the deadline by themselves; tasks and threads of its own by [`CallContext::current`]. A
-/// context that is open around the layer stays in force: the nearest deadline counts, and its token is heard.
-/// A context among the request's extensions, for a [`ClientLayer`](super::ClientLayer) in the same process, ends here.
+/// Annotated calls in the service inherit the deadline. Tasks and threads of the service inherit it
+/// with [`CallContext::current`]. A context around the layer stays in effect: the nearest deadline
+/// applies, and its token also cancels the calls. The layer removes a [`CallContext`] from the
+/// request's extensions: it is meant for a [`ClientLayer`](super::ClientLayer) in the same process.
 ///
-/// - A request that has expired when it comes does not reach the service. If it has by the time that its future is first polled, that of the
-///   service is not polled at all.
-/// - When its time is up, the calls inside are told by their tokens, the service's future is polled once more and dropped. What it answers
-///   from then on is too late.
-/// - When the client goes away, its server drops the future of the request: then all tokens inside are cancelled, also of what the
-///   service has started elsewhere in this context. A server sees that only between two polls, so not while the service blocks its
-///   thread, as by a sync call; hyper's does not see it over HTTP/1 while part of what the client has sent is unread. A client whose own
-///   limit has passed goes away as well, perhaps just before the deadline here.
-/// - All this covers the whole answer, its body too: see [`ServerBody`]. What goes on in this context after the end of the answer still has the deadline, but is not told
-///   when the client goes away.
+/// - **Expired on arrival.** The request does not reach the service. If the deadline passes before
+///   the future is first polled, the service's future is not polled at all.
+/// - **At the deadline.** The tokens of the calls are cancelled, and the service's future is polled
+///   once more and dropped. A response that it returns from then on is dropped.
+/// - **Client disconnects.** The server drops the future of the request. That cancels all tokens in
+///   the context, also those of operations that the service has started on other threads and tasks.
+///   A server notices a disconnect only between two polls, so not while the service blocks its
+///   thread, for example in a sync call. Over HTTP/1, hyper does not notice it while data of the
+///   client is unread. A client disconnects at its own limit, too, possibly just before the
+///   deadline here.
+/// - **Whole response.** All this covers the body of the response as well: see [`ServerBody`].
+///   Operations that continue after the end of the response keep the deadline, but a disconnect no
+///   longer cancels them.
 ///
-/// How it answers in the place of the service is up to a function, as [`grpc_status`] and [`http_status`] are. A gRPC client gets a
-/// status from each: see [`new`](Self::new).
+/// A function creates the response if the layer responds instead of the service. [`grpc_status`]
+/// and
+/// [`http_status`] are such functions. A gRPC client always gets a status: see [`new`](Self::new).
 ///
 /// # Where the time of a request starts
 ///
-/// It starts when the layer's service is called. Tower asks a service whether it is ready before
-/// that, without the request, so the layer cannot know whether a request waits meanwhile. Behind a
-/// `ConcurrencyLimit` or a `RateLimit` inside the layer, such a wait is not part of the deadline.
+/// It starts when the layer's service is called. Before that, Tower checks that the service is
+/// ready, without the request, so the layer cannot know whether a request waits. If a
+/// `ConcurrencyLimit` or a `RateLimit` is inside the layer, the deadline does not cover such a
+/// wait.
 ///
-/// - [`count_waiting`](Self::count_waiting) moves the wait into the call, where the deadline covers it.
+/// - [`count_waiting`](Self::count_waiting) moves the wait into the call, where the deadline covers
+///   it.
 /// - Tower's `load_shed` around the layer refuses a request that would have to wait.
 /// - A limit outside the layer makes requests wait there, before their time starts.
 ///
@@ -74,28 +81,29 @@ use super::work::Work;
 ///     let header = DeadlineHeader::envoy();
 ///     Request::get("/").header(header.name(), header.value(left)).body(()).unwrap()
 /// };
-/// let answer = service.clone().oneshot(request(Duration::from_secs(7))).await?;
-/// assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "7 s");
-/// let answer = service.oneshot(request(Duration::ZERO)).await?;
-/// assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+/// let response = service.clone().oneshot(request(Duration::from_secs(7))).await?;
+/// assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "7 s");
+/// let response = service.oneshot(request(Duration::ZERO)).await?;
+/// assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
 /// # Ok::<(), Infallible>(()) }).unwrap();
 /// ```
 #[derive(Clone)]
 pub struct ServerLayer<A> {
     header: DeadlineHeader,
-    answer: A,
+    respond: A,
     ignores_malformed: bool,
     at_most: Duration,
 }
 
 impl<B: Default> ServerLayer<fn(Refusal) -> Response<B>> {
-    /// For gRPC: the header `grpc-timeout`, and answers by [`grpc_status`].
+    /// Creates a layer for gRPC, with the header `grpc-timeout` and the responses of
+    /// [`grpc_status`].
     #[must_use]
     pub fn grpc() -> Self {
         Self::new(DeadlineHeader::grpc(), grpc_status)
     }
 
-    /// For plain HTTP: this header, and answers by [`http_status`].
+    /// Creates a layer for plain HTTP, with the given header and the responses of [`http_status`].
     #[must_use]
     pub fn http(header: DeadlineHeader) -> Self {
         Self::new(header, http_status)
@@ -103,61 +111,66 @@ impl<B: Default> ServerLayer<fn(Refusal) -> Response<B>> {
 }
 
 impl<A> ServerLayer<A> {
-    /// With this header, and answers by this function.
+    /// Creates a layer that reads `header`, and calls `respond` to respond instead of the service.
     ///
-    /// A gRPC client takes an answer without a status, or with `grpc-status: 0`, for a whole one.
-    /// The layer therefore adds the status of [`grpc_status`] to the headers of such an answer:
-    /// if the `content-type` of the request begins with `application/grpc`, and at the end of a
-    /// gRPC stream that the deadline cuts. An error status among the function's headers stays as it is.
+    /// A gRPC client takes a response without a status, or with `grpc-status: 0`, for a complete
+    /// one. The layer therefore adds the status of [`grpc_status`] to such a response: if the
+    /// `content-type` of the request begins with `application/grpc`, and at the end of a gRPC
+    /// stream that the deadline ends early. An error status that `respond` sets is kept.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use http::Response;
     /// use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
     ///
     /// let layer = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
-    ///     let mut answer = Response::new(format!("sorry: {refusal}"));
-    ///     *answer.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
-    ///     answer
+    ///     let mut response = Response::new(format!("sorry: {refusal}"));
+    ///     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    ///     response
     /// });
     /// # drop(layer);
     /// ```
     #[must_use]
-    pub fn new<B>(header: DeadlineHeader, answer: A) -> Self
+    pub fn new<B>(header: DeadlineHeader, respond: A) -> Self
     where
         A: Fn(Refusal) -> Response<B>,
     {
         Self {
             header,
-            answer,
+            respond,
             ignores_malformed: false,
             at_most: Duration::MAX,
         }
     }
 
-    /// A request whose header cannot be read is served as if it had none. By default it is refused.
+    /// Treats an invalid header as absent. By default, a request with an invalid header is refused.
     #[must_use]
     pub fn ignore_malformed(mut self) -> Self {
         self.ignores_malformed = true;
         self
     }
 
-    /// Gives each request this limit, whatever its header says, and also without a header. By default
-    /// a request without header has no deadline.
+    /// Limits the time of every request, with or without a header. A shorter time in the header
+    /// applies. By default, a request without a header has no deadline.
     ///
-    /// The limit starts when this service is called, not when the request begins to wait for a ready
-    /// service: see [where the time starts](ServerLayer#where-the-time-of-a-request-starts).
+    /// The limit starts when the layer's service is called, not when the request starts to wait for
+    /// a ready service: see
+    /// [where the time starts](ServerLayer#where-the-time-of-a-request-starts).
     #[must_use]
     pub fn at_most(mut self, limit: Duration) -> Self {
         self.at_most = limit;
         self
     }
 
-    /// Also counts how long a request waits until the service inside is ready.
+    /// Makes the deadline also cover the wait until the inner service is ready.
     ///
-    /// The layer's service is then always ready, and each call waits on a clone of the service inside.
-    /// A request whose time passes while it waits is answered in the place of the service and never
-    /// reaches it. The number of waiting requests is bounded by their deadlines only, and load
-    /// shedding around this layer sheds nothing.
+    /// The layer's service is then always ready, and each call waits on a clone of the inner
+    /// service. If the deadline passes during the wait, the request never reaches the service. The
+    /// layer does not bound the number of waiting requests, and load shedding around it never
+    /// refuses a request.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::convert::Infallible;
@@ -186,13 +199,13 @@ impl<A> ServerLayer<A> {
         WaitingServerLayer { layer: self }
     }
 
-    /// Until when a request with these headers is to be answered.
+    /// Returns the deadline of a request with these headers.
     fn deadline(&self, headers: &HeaderMap) -> Result<Deadline, Refusal> {
-        let told = match self.header.read(headers) {
+        let left = match self.header.read(headers) {
             Err(error) if !self.ignores_malformed => return Err(Refusal::Malformed(error)),
-            told => told.ok().flatten(),
+            left => left.ok().flatten(),
         };
-        let limit = self.at_most.min(told.unwrap_or(Duration::MAX));
+        let limit = self.at_most.min(left.unwrap_or(Duration::MAX));
         let deadline = Deadline::after(limit).min(Deadline::current());
         if deadline.has_passed() {
             return Err(Refusal::Expired);
@@ -222,7 +235,7 @@ impl<S, A: Clone> Layer<S> for ServerLayer<A> {
     }
 }
 
-/// A service inside a [`ServerLayer`].
+/// The service of a [`ServerLayer`].
 #[derive(Clone, Debug)]
 pub struct ServerService<S, A> {
     service: S,
@@ -244,14 +257,15 @@ where
     }
 
     fn call(&mut self, mut request: Request<ReqBody>) -> Self::Future {
-        // That of a client in the same process: what the service sends belongs to this request.
+        // The context in the extensions is that of a client in the same process. Requests that the
+        // service sends must use the context of this request.
         request.extensions_mut().remove::<CallContext>();
-        let answer = self.layer.answer.clone();
+        let respond = self.layer.respond.clone();
         let method = request.method().clone();
-        let wants_status = grpc::wants_status(request.headers());
+        let is_grpc = grpc::is_grpc(request.headers());
         let deadline = match self.layer.deadline(request.headers()) {
             Ok(deadline) => deadline,
-            Err(refusal) => return ServerFuture::refused(refusal, answer, wants_status),
+            Err(refusal) => return ServerFuture::refused(refusal, respond, is_grpc),
         };
         let (work, context) = Work::new(deadline);
         let future = context.run(|| self.service.call(request));
@@ -259,57 +273,60 @@ where
             work: Some(work),
             future: Some(context.scope(future)),
             method,
-            wants_status,
+            is_grpc,
             has_begun: false,
             refusal: None,
-            answer,
+            respond,
         }
     }
 }
 
 pin_project! {
-    /// The answer of a [`ServerService`], to be awaited. Dropping it before it is there cancels all work on the request.
+    /// The future of a [`ServerService`]; resolves to the response.
+    ///
+    /// Dropping it before it is ready cancels all operations of the request. Polling it after it is
+    /// ready panics.
     #[must_use = "futures do nothing unless polled"]
     pub struct ServerFuture<F, A> {
-        // Dropped before the future: who works on it is told first.
+        // Declared before `future`, so that the operations are cancelled before it is dropped.
         work: Option<Work>,
         #[pin]
         future: Option<Scope<F>>,
         method: Method,
-        wants_status: bool,
+        is_grpc: bool,
         has_begun: bool,
         refusal: Option<Refusal>,
-        answer: A,
+        respond: A,
     }
 }
 
 impl<F, A> ServerFuture<F, A> {
-    fn refused(refusal: Refusal, answer: A, wants_status: bool) -> Self {
+    fn refused(refusal: Refusal, respond: A, is_grpc: bool) -> Self {
         Self {
             work: None,
             future: None,
             method: Method::GET,
-            wants_status,
+            is_grpc,
             has_begun: false,
             refusal: Some(refusal),
-            answer,
+            respond,
         }
     }
 }
 
-/// The answer in the place of the service.
-fn refused<A, B>(refusal: &Refusal, answer: &A, wants_status: bool) -> Response<ServerBody<B, A>>
+/// Creates the response that replaces the service's response.
+fn refuse<A, B>(refusal: &Refusal, respond: &A, is_grpc: bool) -> Response<ServerBody<B, A>>
 where
     A: Fn(Refusal) -> Response<B>,
 {
-    let mut answer = answer(refusal.clone());
-    if wants_status {
-        grpc::ensure_status(answer.headers_mut(), refusal);
+    let mut response = respond(refusal.clone());
+    if is_grpc {
+        grpc::ensure_status(response.headers_mut(), refusal);
     }
-    answer.map(ServerBody::outside)
+    response.map(ServerBody::outside)
 }
 
-/// Servers leave the body of other answers alone: the client has all of it with the head.
+/// Whether a server sends the body. If not, the response is complete with its head.
 fn may_have_body(method: &Method, status: StatusCode) -> bool {
     let has_none = status.is_informational()
         || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
@@ -332,29 +349,29 @@ where
             (this.work.as_mut(), this.future.as_mut().as_pin_mut())
         else {
             let Some(refusal) = this.refusal.take() else {
-                panic!("a finished request was polled again");
+                panic!("`ServerFuture` polled after completion");
             };
-            return Poll::Ready(Ok(refused(&refusal, this.answer, *this.wants_status)));
+            return Poll::Ready(Ok(refuse(&refusal, this.respond, *this.is_grpc)));
         };
-        let is_over = work.tell_if_over();
-        // Nothing starts late.
+        let is_over = work.cancel_if_expired();
+        // A future that was never polled does not start after the deadline.
         let polled = if is_over && !*this.has_begun {
             Poll::Pending
         } else {
             *this.has_begun = true;
             future.as_mut().poll(context)
         };
-        let ending = match polled {
-            Poll::Ready(Ok(answer)) if !work.tell_if_over() => {
-                let (head, body) = answer.into_parts();
+        let result = match polled {
+            Poll::Ready(Ok(response)) if !work.cancel_if_expired() => {
+                let (head, body) = response.into_parts();
                 if !may_have_body(this.method, head.status) {
                     Work::end(this.work);
                 }
                 let body = future.hand_over(body);
-                let body = ServerBody::new(&head, body, this.work.take(), this.answer);
+                let body = ServerBody::new(&head, body, this.work.take(), this.respond);
                 Ok(Response::from_parts(head, body))
             }
-            Poll::Ready(Err(error)) if !work.tell_if_over() => {
+            Poll::Ready(Err(error)) if !work.cancel_if_expired() => {
                 Work::end(this.work);
                 Err(error)
             }
@@ -363,13 +380,13 @@ where
                 return Poll::Pending;
             }
             late => {
-                // Also an answer that comes too late is dropped in the context.
+                // Drops a late response in the context, like the future.
                 drop(future.hand_over(late));
-                Ok(refused(&Refusal::Expired, this.answer, *this.wants_status))
+                Ok(refuse(&Refusal::Expired, this.respond, *this.is_grpc))
             }
         };
         this.future.set(None);
-        Poll::Ready(ending)
+        Poll::Ready(result)
     }
 }
 

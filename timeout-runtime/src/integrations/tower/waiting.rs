@@ -1,4 +1,4 @@
-//! [`WaitingServerLayer`]: the deadline of a request also covers its wait for a ready service.
+//! [`WaitingServerLayer`]: applies the deadline of a request also to its wait for a ready service.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,8 @@ use crate::deadline::Deadline;
 
 use super::server::{ServerLayer, ServerService};
 
-/// A [`ServerLayer`] that counts the wait for a ready service; made by [`ServerLayer::count_waiting`].
+/// A [`ServerLayer`] whose deadline covers the wait for a ready service; returned by
+/// [`ServerLayer::count_waiting`].
 #[derive(Clone, Debug)]
 pub struct WaitingServerLayer<A> {
     pub(super) layer: ServerLayer<A>,
@@ -27,7 +28,7 @@ impl<S, A: Clone> Layer<S> for WaitingServerLayer<A> {
     }
 }
 
-/// A service that is always ready: each call waits on a clone of the service inside.
+/// A service that is always ready: each call waits on a clone of the inner service.
 #[derive(Clone, Debug)]
 pub struct Waiting<S> {
     service: S,
@@ -56,7 +57,7 @@ where
 }
 
 pin_project! {
-    /// The call of a [`Waiting`] service, to be awaited.
+    /// The future of a [`Waiting`] service; resolves to the response.
     #[must_use = "futures do nothing unless polled"]
     pub struct WaitingFuture<S, F, R> {
         #[pin]
@@ -85,8 +86,8 @@ where
                 StagePinned::Called { future } => return future.poll(context),
                 StagePinned::Waits { service, request } => {
                     ready!(service.poll_ready(context))?;
-                    // The service may have become ready at the deadline, by requests that ended there.
-                    // The layer around this future answers then.
+                    // The service can become ready at the deadline, because other requests end
+                    // there. The outer layer then responds.
                     if Deadline::current().has_passed() {
                         return Poll::Pending;
                     }

@@ -1,4 +1,4 @@
-//! [`Work`]: until when there is work on a request, and who tells that its time is up, or that its client has left.
+//! [`Work`]: cancels the operations of one request at its deadline, or when its client disconnects.
 
 use std::task::Context;
 
@@ -8,23 +8,23 @@ use crate::deadline::Deadline;
 use crate::error::Cause;
 use crate::token::{CancelToken, DropGuard};
 
-/// Dropping it before its end cancels all work on the request.
+/// The operations of one request. Dropping it before its [`end`](Self::end) cancels them.
 pub(super) struct Work {
-    leaving: Option<DropGuard>,
+    on_disconnect: Option<DropGuard>,
     token: CancelToken,
     deadline: Deadline,
     alarm: CallerAlarm,
 }
 
 impl Work {
-    /// The work on a request, and the context in which it is done.
+    /// Creates the `Work` of a request, and the context in which its operations run.
     pub(super) fn new(deadline: Deadline) -> (Self, CallContext) {
         let token = CancelToken::new();
         let context = CallContext::current()
             .with_deadline(deadline)
             .with_token(&token);
         let work = Self {
-            leaving: Some(token.drop_guard()),
+            on_disconnect: Some(token.drop_guard()),
             token,
             deadline,
             alarm: CallerAlarm::default(),
@@ -32,8 +32,10 @@ impl Work {
         (work, context)
     }
 
-    /// Whether its time is up. All of it has been told then, also what the timer has not come to yet.
-    pub(super) fn tell_if_over(&self) -> bool {
+    /// Returns whether the deadline has passed, and cancels the operations if so.
+    ///
+    /// Does not wait for the timer, which can be late.
+    pub(super) fn cancel_if_expired(&self) -> bool {
         let (clock, at) = self.deadline.parts();
         let is_over = clock.has_reached(at);
         if is_over {
@@ -42,21 +44,22 @@ impl Work {
         is_over
     }
 
-    /// Has the task woken when its time is up.
+    /// Wakes the task at the deadline.
     pub(super) fn wake(&mut self, context: &mut Context<'_>) {
         let (clock, at) = self.deadline.parts();
         self.alarm.set(clock, at, context);
     }
 
-    /// The client has what it has asked for: to drop this cancels nothing any more. The deadline stays.
-    pub(super) fn let_go(&mut self) {
-        self.leaving.take().map(DropGuard::disarm);
+    /// Makes dropping cancel nothing, because the client has the whole response. The deadline
+    /// stays.
+    pub(super) fn disarm(&mut self) {
+        self.on_disconnect.take().map(DropGuard::disarm);
     }
 
-    /// It has come to its end.
+    /// Ends the response, so that nothing is cancelled any more.
     pub(super) fn end(work: &mut Option<Self>) {
         if let Some(mut work) = work.take() {
-            work.let_go();
+            work.disarm();
         }
     }
 
