@@ -1,10 +1,10 @@
-//! The guide holds together: what is a chapter is listed and compiled, and links lead somewhere.
+//! Checks the guide: each chapter is listed and compiled, and each link has a target.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The pieces of code that there may be. Those in Rust are compiled and run.
+/// The kinds of code blocks that a chapter may contain. Cargo compiles and runs those in Rust.
 const CODE: [&str; 5] = ["rust", "rust,test_harness", "toml", "console", "text"];
 
 fn read(path: &str) -> String {
@@ -12,7 +12,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The text of each chapter, by the name of its file.
+/// The text of each chapter, by its file name.
 fn chapters() -> BTreeMap<String, String> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = fs::read_dir(src).expect("there are chapters");
@@ -25,36 +25,36 @@ fn chapters() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Of a text in Markdown, the lines of prose, and how each piece of code is called.
-fn parted(text: &str) -> (Vec<&str>, Vec<&str>) {
+/// Splits Markdown into the lines of prose and the info strings of the code blocks.
+fn split_code(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut prose, mut code) = (Vec::new(), Vec::new());
     let mut is_code = false;
     for line in text.lines() {
         assert!(!line.trim().starts_with("~~~"), "{line}");
         match line.trim().strip_prefix("```") {
-            Some(called) => {
+            Some(info) => {
                 is_code = !is_code;
                 if is_code {
-                    code.push(called);
+                    code.push(info);
                 }
             }
             None if !is_code => prose.push(line),
             None => {}
         }
     }
-    assert!(!is_code, "a piece of code has no end");
+    assert!(!is_code, "a code block has no end");
     (prose, code)
 }
 
-/// Where the links of `prose` lead to.
+/// The targets of the links in `prose`.
 fn links<'a>(prose: &[&'a str]) -> Vec<&'a str> {
-    let to_elsewhere = |line: &&&str| line.contains("][");
-    assert_eq!(prose.iter().find(to_elsewhere), None);
+    let is_reference = |line: &&&str| line.contains("][");
+    assert_eq!(prose.iter().find(is_reference), None);
     let links = prose.iter().flat_map(|line| line.split("](").skip(1));
     links.filter_map(|link| link.split(')').next()).collect()
 }
 
-/// How mdBook calls a heading in links.
+/// The anchor that mdBook gives a heading.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = heading
@@ -77,26 +77,26 @@ fn each_chapter_is_listed_and_compiled() {
 }
 
 #[test]
-fn no_piece_of_rust_is_left_out() {
+fn each_code_block_is_of_a_known_kind() {
     for (name, text) in chapters() {
-        for called in parted(&text).1 {
-            assert!(CODE.contains(&called), "{name}: {called:?}");
+        for info in split_code(&text).1 {
+            assert!(CODE.contains(&info), "{name}: {info:?}");
         }
     }
 }
 
 #[test]
-fn each_link_leads_somewhere() {
+fn each_link_has_a_target() {
     let chapters = chapters();
     for (name, text) in &chapters {
-        for link in links(&parted(text).0) {
+        for link in links(&split_code(text).0) {
             let (file, place) = link.split_once('#').unwrap_or((link, ""));
             let file = if file.is_empty() { name } else { file };
             let Some(there) = chapters.get(file) else {
                 read(&format!("src/{file}"));
                 continue;
             };
-            let headings = parted(there).0;
+            let headings = split_code(there).0;
             let mut headings = headings.iter().filter(|line| line.starts_with('#'));
             assert!(
                 place.is_empty() || headings.any(|heading| anchor(heading) == place),
