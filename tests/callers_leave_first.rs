@@ -5,9 +5,9 @@ mod support;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Wake};
+use std::task::{Context, Wake, Waker};
 
-use support::{Gate, Way, before_it_opens, limit, short};
+use support::{Gate, Way, before_it_opens, limit, poll_once, runtime, short};
 use timeout_runtime::{CancelToken, Outcome, TimeoutError};
 
 /// A waker that blocks until its gate opens, as one does whose run queue is full.
@@ -55,6 +55,36 @@ fn a_waker_that_blocks_does_not_hold_the_caller() {
             matches!(outcome, Outcome::TimedOut(_)),
             "{way:?}: {outcome:?}"
         );
+        entered.wait();
+    }
+}
+
+/// Dropping the future of a call ran those wakers on the thread that drops it.
+#[test]
+fn a_waker_that_blocks_does_not_hold_a_caller_that_drops_its_call() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    for way in [Way::AsyncTask, Way::AsyncWorker] {
+        let (entered, leave, waits) = (Gate::new(), Gate::new(), Gate::new());
+        let waker = Arc::new(Blocks {
+            entered: entered.clone(),
+            leave: leave.clone(),
+        });
+        let (held, is_waiting) = (leave.clone(), waits.clone());
+        let mut call = way.start(&limit("callers_leave_first::drop", 60_000), move |token| {
+            let waker = Waker::from(waker);
+            let mut cancelled = Box::pin(token.cancelled_owned());
+            async move {
+                let polled = cancelled.as_mut().poll(&mut Context::from_waker(&waker));
+                assert!(polled.is_pending());
+                is_waiting.open();
+                held.wait();
+                Ok::<(), TimeoutError>(())
+            }
+        });
+        assert!(poll_once(&mut call, &Gate::new()).is_pending());
+        waits.wait();
+        before_it_opens(&leave, move || drop(call));
         entered.wait();
     }
 }

@@ -8,10 +8,13 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use support::short;
 use support::{Gate, eventually, limit, record};
-use timeout_runtime::{Event, EventKind, ListenerHandle, Outcome, TimeoutError, add_listener};
+use timeout_runtime::{
+    Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError, add_listener,
+};
 
 /// Which event of its call the listener reacts to, once.
 #[derive(Clone, Copy, Debug)]
@@ -248,4 +251,42 @@ fn a_listener_may_hold_what_makes_a_call_when_dropped() {
         // Somebody else may be telling an event, and drop the listener once that is done.
         assert_eq!(inside.wait_for(2), vec![EventKind::Succeeded; 2]);
     });
+}
+
+/// The destructor of an operation that never started ran on another thread, where the listener was
+/// not muted: it received the events that it had caused, without end.
+#[test]
+fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
+    for way in support::APART {
+        let name = "listeners_reenter::unstarted";
+        let dropped = Gate::new();
+        let (count, is_dropped) = (Arc::<AtomicUsize>::default(), dropped.clone());
+        let counter = Arc::clone(&count);
+        let listener = add_listener(move |event| {
+            // A listener that receives its own events would go on without end.
+            if event.name != name || counter.fetch_add(1, Ordering::SeqCst) > 20 {
+                return;
+            }
+            let held = (CallsWhenDropped(name), OpensWhenDropped(is_dropped.clone()));
+            let expired = Timeout::new("listeners_reenter::expired", Duration::from_nanos(1));
+            let outcome = way.run(&expired.unwrap(), move |_| {
+                let _held = &held;
+                Ok::<_, TimeoutError>(())
+            });
+            assert!(!outcome.is_success(), "{way:?}: {outcome:?}");
+        });
+        call(On::SyncVerdict, name);
+        dropped.wait();
+        drop(listener);
+        assert_eq!(count.load(Ordering::SeqCst), 1, "{way:?}");
+    }
+}
+
+/// Opens its gate last, when the values before it were dropped.
+struct OpensWhenDropped(Gate);
+
+impl Drop for OpensWhenDropped {
+    fn drop(&mut self) {
+        self.0.open();
+    }
 }

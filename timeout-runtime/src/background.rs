@@ -16,11 +16,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock_hold::ClockHold;
 use crate::memory::Shrink;
 use crate::parking::Parker;
 use crate::sync::{Mutex, lock, one_per_process};
 use crate::tick::Tick;
-use crate::{threads, unwind};
+use crate::{muted, threads, unwind};
 
 /// Code that no call waits for. Its panics are caught.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
@@ -57,7 +58,15 @@ one_per_process! {
 }
 
 /// Runs `task` on a background thread, or on this thread if none is available.
+///
+/// Until it has run, paused time stands still: other code of the runtime may depend on it. The
+/// functions that are muted here are not called for what the task causes.
 pub(crate) fn run(task: impl FnOnce() + Send + 'static) {
+    let (muted, hold) = (muted::all(), ClockHold::here());
+    let task = move || {
+        muted::mute(&muted, || unwind::contain(task));
+        drop(hold);
+    };
     BACKGROUND.submit(Box::new(task), MOST);
 }
 

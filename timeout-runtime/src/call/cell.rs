@@ -264,13 +264,13 @@ impl SpawnedCall {
     /// caller runs other code (`Caller::Polled`), the caller is woken first.
     pub(crate) fn work(
         self,
-        propagated: PropagatedToWorker,
+        mut propagated: PropagatedToWorker,
         worker: WorkerName,
         free: &mut dyn FnMut(),
     ) {
         let view = self.view();
         if !view.start_on(Some(worker)) {
-            self.op().clear();
+            propagated.on_behalf(|_| self.op().clear());
             return;
         }
         let run = |builder: &mut ReportBuilder<'_>| {

@@ -56,6 +56,11 @@ impl PropagatedToWorker {
         }
     }
 
+    /// As [`Propagated::on_behalf`].
+    pub(crate) fn on_behalf<T>(&mut self, f: impl FnOnce(&mut Captures) -> T) -> T {
+        self.propagated.on_behalf(f)
+    }
+
     /// Runs the operation inside the runtime of the caller and the captured context. Then calls
     /// `after` outside of both, with the operation's panic if it had one. The caller's muted
     /// functions stay muted in both.

@@ -169,6 +169,11 @@ impl TaskSide {
         });
     }
 
+    /// Drops an operation that never started.
+    fn discard<F>(&mut self, op: F) {
+        self.propagated.on_behalf(|_| unwind::drop_catching(op));
+    }
+
     /// The operation was destroyed unfinished.
     fn destroyed(mut self) {
         let call = &self.call;
@@ -205,7 +210,7 @@ pin_project! {
                 side.destroyed();
             } else {
                 // The operation never started: the caller withdraws it.
-                unwind::drop_catching(this.start.take());
+                side.discard(this.start.take());
             }
         }
     }
@@ -226,8 +231,8 @@ where
             return Poll::Ready(());
         };
         if !side.start() {
+            side.discard(this.start.take());
             *this.side = None;
-            unwind::drop_catching(this.start.take());
             return Poll::Ready(());
         }
         let mut token = this.start.is_some().then(|| side.call.cancel_token());

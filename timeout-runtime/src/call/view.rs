@@ -148,13 +148,18 @@ impl CallView<'_> {
         let Some(token) = self.token.filter(|_| self.terms.cancels_at_deadline()) else {
             return;
         };
+        self.cancel(token, self.terms.cause());
+    }
+
+    /// Cancels the token on behalf of the caller.
+    fn cancel(&self, token: &Head, cause: Cause) {
         // A caller that polls the operation runs all wakers before it continues, so that its next
         // poll sees their effect. In virtual time, no other thread may have a wake-up pending.
         let is_elsewhere = matches!(self.state.caller, Caller::Parked | Caller::Polled);
         if is_elsewhere && self.terms.clock() == Clock::Real {
-            token.cancel_without_waiting(self.terms.cause());
+            token.cancel_without_waiting(cause);
         } else {
-            token.cancel(self.terms.cause(), None);
+            token.cancel(cause, None);
         }
     }
 
@@ -227,7 +232,7 @@ impl CallView<'_> {
     /// result that the caller did not take.
     pub(crate) fn end_dropped(&self, phase: Phase, result: Option<Report>) {
         if let Some(token) = self.token {
-            token.cancel(Cause::Cancelled, None);
+            self.cancel(token, Cause::Cancelled);
         }
         let id = self.announce(phase, EventKind::Dropped, self.terms.elapsed());
         if let Some(report) = result {

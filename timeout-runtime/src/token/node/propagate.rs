@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::task::Waker;
 
-use crate::clock_hold::ClockHold;
 use crate::error::{Cause, Reason};
 use crate::sync::{Ordering, lock};
 use crate::terms::Terms;
@@ -12,19 +11,10 @@ use crate::{background, parking, timer, unwind};
 use super::super::links::{Callback, ToNotify};
 use super::{Head, NodeWeak, PLAIN, code};
 
-/// Runs each callback on a background thread. Paused time stands still until they have returned: a
-/// callback makes an operation stop, and grace must not pass before that.
+/// Runs each callback on a background thread.
 pub(super) fn run_callbacks(callbacks: Vec<Callback>) {
-    if callbacks.is_empty() {
-        return;
-    }
-    let hold = ClockHold::here();
     for callback in callbacks {
-        let hold = hold.clone();
-        background::run(move || {
-            callback.run();
-            drop(hold);
-        });
+        background::run(move || callback.run());
     }
 }
 
