@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crowd::crowd;
-use support::{EVERY_WAY, Gate, SOON, Way, eventually, limit, poll_once};
+use support::{EVERY_WAY, Gate, SOON, Way, eventually, limit, poll_once, short};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
 
 const MANY: usize = 200_000;
@@ -321,7 +321,7 @@ fn a_call_among_a_crowd_ends_as_any_other() {
 /// Guards against a deadline that reaches the tokens nearby and not those far below.
 #[test]
 fn a_deadline_reaches_the_end_of_a_chain() {
-    let calls = limit("deep_and_wide_tokens::deadline", 1000).with_grace(SOON);
+    let calls = limit("deep_and_wide_tokens::deadline", 5 * short()).with_grace(SOON);
     crowd(EVERY_WAY.len(), EVERY_WAY.len(), |place| {
         let way = EVERY_WAY[place];
         let outcome = way.run(&calls, |token| {

@@ -176,12 +176,12 @@ fn a_failure_in_time_stands_though_its_caller_looks_late() {
         let (on_worker, panics) = (row & 1 != 0, row & 2 != 0);
         let what = format!("on worker: {on_worker}, panics: {panics}");
         let name = Box::leak(format!("failures_pass_through::{what}").into_boxed_str());
-        let (timeout, recorder) = (limit(name, 1500), record(name));
+        let (timeout, recorder) = (limit(name, 3000), record(name));
         let gates = [Gate::new(), Gate::new()];
         let [polled, after_the_limit] = gates.clone();
         let op = move |_| async move {
             thread::spawn(move || {
-                thread::sleep(Duration::from_millis(1600));
+                thread::sleep(Duration::from_millis(3100));
                 after_the_limit.open();
             });
             polled.wait();

@@ -234,7 +234,8 @@ fn a_late_ending_is_recorded_in_its_callers_span() {
                 gate.open();
             });
             let worker = if way == Way::AsyncTask { "" } else { "worker " };
-            let start = format!(r#"name="spans::late" call elapsed limit=200ms {worker}"#);
+            let limit = support::short_limit();
+            let start = format!(r#"name="spans::late" call elapsed limit={limit:?} {worker}"#);
             let (level, message, failure) = match ends {
                 "answers" => (Level::WARN, "abandoned_succeeded", ""),
                 "fails" => (Level::WARN, "abandoned_failed", "failure=\"late\" "),

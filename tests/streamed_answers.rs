@@ -471,7 +471,7 @@ fn a_busy_stream_is_told_before_it_is_dropped() {
         let mut busy = stream([], After::Busy);
         busy.seen = Some(sender);
         runtime().block_on(async {
-            let limit = Duration::from_millis(50);
+            let limit = short_limit() / 4;
             let (mut body, _) = answer(http().at_most(limit), busy).await;
             assert_expired(next(&mut body).await);
         });

@@ -4,9 +4,8 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use support::{EVERY_WAY, Gate, block_on, eventually, limit, until_fired};
+use support::{EVERY_WAY, Gate, block_on, eventually, limit, short_limit, until_fired};
 use timeout_runtime::integrations::tokio_util::{from_tokio, to_tokio};
 use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Timeout, TimeoutError};
 use tokio_util::sync::CancellationToken;
@@ -94,7 +93,7 @@ fn our_token_stops_what_waits_for_theirs_by_a_deadline_too() {
     to_tokio(&alone).cancel();
     assert!(!alone.is_cancelled());
 
-    let policy = Timeout::new("tokens::deadline", Duration::from_millis(50)).unwrap();
+    let policy = Timeout::new("tokens::deadline", short_limit()).unwrap();
     let waits = policy.outcome(|token| {
         let theirs = to_tokio(&token);
         block_on(theirs.cancelled());
