@@ -1,5 +1,5 @@
-//! `cancel = false`: the caller stops waiting after 50 ms, the operation is not told and runs on for its 1000 ms. How it ended is
-//! reported by an event, late.
+//! Abandons an operation with `cancel = false`: the caller gets its error after one second, and the
+//! operation runs for its two seconds. An event reports its late end.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example abandoned
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 #[derive(Clone, Copy)]
 struct State {
-    work: &'static str,
+    progress: &'static str,
     count: u32,
 }
 
@@ -22,7 +22,7 @@ struct Inventory {
 }
 
 impl Inventory {
-    /// It outlives its call, so it owns what it works on.
+    /// The operation can outlive its call, so it owns its data.
     #[timeout(name = "inventory", secs = 1, cancel = false)]
     async fn stock(self: Arc<Self>) -> Result<u32, TimeoutError> {
         self.set("running", 0);
@@ -31,8 +31,8 @@ impl Inventory {
         Ok(7)
     }
 
-    fn set(&self, work: &'static str, count: u32) {
-        *self.state.lock().unwrap() = State { work, count };
+    fn set(&self, progress: &'static str, count: u32) {
+        *self.state.lock().unwrap() = State { progress, count };
     }
 
     fn state(&self) -> State {
@@ -52,18 +52,19 @@ async fn main() {
 
     let inventory = Arc::new(Inventory {
         state: Mutex::new(State {
-            work: "not started",
+            progress: "not started",
             count: 0,
         }),
     });
     match Arc::clone(&inventory).stock().await {
         Err(error) if error.is_timed_out() => {
-            println!("caller stopped waiting, work: {}", inventory.state().work);
+            let progress = inventory.state().progress;
+            println!("the caller stopped waiting, operation: {progress}");
         }
         other => println!("unexpected: {other:?}"),
     }
 
     ended.notified().await;
-    let State { work, count } = inventory.state();
-    println!("abandoned work finished later with {count}, work: {work}");
+    let State { progress, count } = inventory.state();
+    println!("the operation returned {count} later, operation: {progress}");
 }

@@ -1,4 +1,5 @@
-//! A blocking read looks at no token. A callback on the token shuts the socket down, so the read returns and its thread is free.
+//! Interrupts a blocking read, which cannot check a token: a callback of the token shuts the socket
+//! down, so the read returns and its thread is free.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example blocking_io
@@ -14,12 +15,13 @@ use timeout_runtime::{timeout, workers};
 fn read_line(stream: TcpStream, limit: Duration) -> io::Result<String> {
     let socket = stream.try_clone()?;
     let _until_read = cancel_token.on_cancel(move || {
-        // An error means that the peer has closed it already.
+        // An error means that the peer has already closed the connection.
         let _ = socket.shutdown(Shutdown::Both);
     });
     let mut line = String::new();
     let read = BufReader::new(stream).read_line(&mut line);
-    // A socket that was shut down reads as one at its end: the token knows better.
+    // A read from a socket that was shut down looks like the end of the stream. The token
+    // distinguishes the two.
     cancel_token.check()?;
     read?;
     Ok(line)
@@ -34,8 +36,8 @@ fn main() -> io::Result<()> {
     };
 
     let minute = Duration::from_secs(60);
-    let (client, mut talks) = connect()?;
-    talks.write_all(b"hello\n")?;
+    let (client, mut responsive) = connect()?;
+    responsive.write_all(b"hello\n")?;
     println!("first server: {}", read_line(client, minute)?.trim_end());
 
     let (client, silent) = connect()?;

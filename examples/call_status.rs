@@ -1,4 +1,5 @@
-//! Every ending names its true cause: a call's own limit, a deadline shared by all calls of a request, a caller that leaves.
+//! Shows the cause of each outcome: a call's own limit, a deadline shared by all calls of a
+//! request, and a caller that cancels its token.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example call_status
@@ -11,15 +12,15 @@ use std::time::Duration;
 use timeout_runtime::{CallStatus, CancelToken, Deadline, TimeoutError, timeout};
 use tokio::time::sleep;
 
-/// How far a service has got with what it was asked for.
+/// The progress of a service's operation.
 #[derive(Clone, Copy)]
-enum Work {
+enum Progress {
     NotStarted,
     Stopped,
     Completed,
 }
 
-impl fmt::Display for Work {
+impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotStarted => "not started",
@@ -29,11 +30,11 @@ impl fmt::Display for Work {
     }
 }
 
-/// A service that takes a while to answer, and watches its token meanwhile.
+/// A service that needs some time, and waits for the cancellation of its token meanwhile.
 struct Service {
     name: &'static str,
     takes: Duration,
-    work: Cell<Work>,
+    progress: Cell<Progress>,
 }
 
 impl Service {
@@ -41,11 +42,12 @@ impl Service {
         Self {
             name,
             takes: Duration::from_millis(takes_ms),
-            work: Cell::new(Work::NotStarted),
+            progress: Cell::new(Progress::NotStarted),
         }
     }
 
-    /// One call of a request that is over at `request_ends`, by a caller who may leave.
+    /// One call of a request with the deadline `request_ends`. Cancelling `caller` cancels the
+    /// call.
     #[timeout(
         name = "service",
         ms = ms,
@@ -59,17 +61,18 @@ impl Service {
         caller: &CancelToken,
     ) -> Result<(), TimeoutError> {
         match cancel_token.run_until_cancelled(sleep(self.takes)).await {
-            Some(()) => self.work.set(Work::Completed),
-            None => self.work.set(Work::Stopped),
+            Some(()) => self.progress.set(Progress::Completed),
+            None => self.progress.set(Progress::Stopped),
         }
         cancel_token.check()
     }
 
-    /// Calls the service, and prints how that ended.
+    /// Calls the service, and prints the outcome.
     async fn report(&self, ms: u64, request_ends: Deadline, caller: &CancelToken) {
-        let answer = self.call(ms, request_ends, caller).await;
-        let status = answer.map_or_else(|error| error.status(), |()| CallStatus::Ok);
-        println!("{}: {status}, work: {}", self.name, self.work.get());
+        let result = self.call(ms, request_ends, caller).await;
+        let status = result.map_or_else(|error| error.status(), |()| CallStatus::Ok);
+        let progress = self.progress.get();
+        println!("{}: {status}, operation: {progress}", self.name);
     }
 }
 
@@ -81,7 +84,7 @@ async fn main() {
     let stock = Service::new("stock", 60_000);
     stock.report(50, Deadline::never(), &stays).await;
 
-    // The caller leaves.
+    // The caller cancels its token.
     let leaves = CancelToken::new();
     let stock = Service::new("stock", 60_000);
     tokio::join!(stock.report(60_000, Deadline::never(), &leaves), async {
@@ -89,7 +92,7 @@ async fn main() {
         leaves.cancel();
     });
 
-    // One deadline for the whole request: what the first call leaves is all that the others have.
+    // One deadline for the whole request: the calls share the time.
     let request_ends = Deadline::after(Duration::from_secs(2));
     let services = [("price", 30), ("stock", 60_000), ("ship", 100)];
     for (name, takes_ms) in services {

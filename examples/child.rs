@@ -1,7 +1,8 @@
-//! A child process that is told the deadline, and killed when it has passed.
+//! Passes the deadline to a child process, and kills a child that does not stop at it.
 //!
-//! The deadline travels in an environment variable: a child that sees that there is too little time for its work need not begin. One that
-//! is stuck looks at nothing; a callback on the token kills it, so the read of its output ends and its thread is free.
+//! The child reads the deadline from an environment variable. It does not start work that needs
+//! more time. For a stuck child, a callback of the token kills the process, so that the read of its
+//! output ends and the thread is free.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example child
@@ -19,7 +20,7 @@ use timeout_runtime::{Deadline, timeout, workers};
 
 const DEADLINE: &str = "EXAMPLE_DEADLINE";
 
-/// What a child of this kind prints.
+/// Runs a child of this kind, and returns its output.
 #[timeout(name = "output_of", limit = limit)]
 fn output_of(kind: &'static str, limit: Duration) -> io::Result<String> {
     let mut child = Command::new(env::current_exe()?)
@@ -31,7 +32,7 @@ fn output_of(kind: &'static str, limit: Duration) -> io::Result<String> {
     let child = Arc::new(Mutex::new(child));
     let stuck = Arc::clone(&child);
     let _until_read = cancel_token.on_cancel(move || {
-        // An error means that it has ended already.
+        // An error means that the child has already exited.
         let _ = lock(&stuck).kill();
     });
     let mut printed = String::new();
@@ -39,10 +40,7 @@ fn output_of(kind: &'static str, limit: Duration) -> io::Result<String> {
         stdout.read_to_string(&mut printed)?;
     }
     let status = lock(&child).wait()?;
-    println!(
-        "{kind}: the child has ended by itself: {}",
-        status.success()
-    );
+    println!("{kind}: the child exited by itself: {}", status.success());
     cancel_token.check()?;
     Ok(printed.trim_end().to_owned())
 }
@@ -51,7 +49,7 @@ fn lock(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
     child.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a child does.
+/// The main function of a child.
 fn be_child(kind: &str) -> Result<(), Box<dyn Error>> {
     let deadline = Deadline::from_env(DEADLINE)?.unwrap_or(Deadline::never());
     let needed = Duration::from_secs(match kind {
@@ -82,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => println!("{kind}: timed out"),
             output => println!("{kind}: {}", output?),
         }
-        assert_eq!(running, 0, "the operation has ended, and its child");
+        assert_eq!(running, 0, "an operation is still running");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What the examples print, and with which code they exit.
+//! Tests the output and the exit codes of the examples.
 //!
-//! `cargo test -p timeout-examples` builds the examples first; with `--test examples`, or the name of a test, it does not.
+//! `cargo test -p timeout-examples` builds the examples first. With `--test examples` it does not.
 
 use std::fs;
 use std::io;
@@ -13,23 +13,23 @@ use running::{Printed, assert_event, example, run, run_plain};
 #[path = "checks/running.rs"]
 mod running;
 
-/// An empty directory for one test.
+/// Creates an empty directory for one test.
 fn directory(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if dir.exists() {
-        fs::remove_dir_all(&dir).expect("the directory can be emptied");
+        fs::remove_dir_all(&dir).expect("the directory can be removed");
     }
-    fs::create_dir_all(&dir).expect("a directory can be made");
+    fs::create_dir_all(&dir).expect("a directory can be created");
     dir
 }
 
 fn write(path: PathBuf, content: impl AsRef<[u8]>) {
     let dir = path.parent().expect("a file is in a directory");
-    fs::create_dir_all(dir).expect("a directory can be made");
+    fs::create_dir_all(dir).expect("a directory can be created");
     fs::write(path, content).expect("a file can be written");
 }
 
-/// A small tree of every kind of file.
+/// Creates a small tree with every kind of file.
 fn small_tree(name: &str) -> PathBuf {
     let dir = directory(name);
     write(
@@ -58,7 +58,7 @@ fn scan(dir: &Path, args: &[&str]) -> Command {
 #[test]
 fn inventory_times_out_and_stops() {
     let Printed { stdout, code, .. } = run_plain("inventory");
-    assert_eq!(stdout, "timed out\nwork: stopped by cancellation\n");
+    assert_eq!(stdout, "timed out\noperation: stopped by cancellation\n");
     assert_eq!(code, Some(0));
 }
 
@@ -67,22 +67,22 @@ fn every_call_status_names_its_cause() {
     let Printed { stdout, code, .. } = run_plain("call_status");
     assert_eq!(
         stdout,
-        "stock: TimedOut, work: stopped by cancellation\n\
-         stock: UpstreamCancelled, work: stopped by cancellation\n\
-         price: Ok, work: completed\n\
-         stock: DeadlineExceeded, work: stopped by cancellation\n\
-         ship: NotStarted, work: not started\n"
+        "stock: TimedOut, operation: stopped by cancellation\n\
+         stock: UpstreamCancelled, operation: stopped by cancellation\n\
+         price: Ok, operation: completed\n\
+         stock: DeadlineExceeded, operation: stopped by cancellation\n\
+         ship: NotStarted, operation: not started\n"
     );
     assert_eq!(code, Some(0));
 }
 
 #[test]
-fn abandoned_work_is_reported_late() {
+fn abandoned_operation_is_reported_late() {
     let Printed { stdout, code, .. } = run_plain("abandoned");
     assert_eq!(
         stdout,
-        "caller stopped waiting, work: running\n\
-         abandoned work finished later with 7, work: completed\n"
+        "the caller stopped waiting, operation: running\n\
+         the operation returned 7 later, operation: completed\n"
     );
     assert_eq!(code, Some(0));
 }
@@ -98,50 +98,51 @@ fn blocking_io_is_interrupted() {
 }
 
 #[test]
-fn a_stuck_child_is_killed_at_the_deadline_that_another_heeds() {
+fn child_is_killed_only_if_it_is_stuck_at_the_deadline() {
     let Printed { stdout, code, .. } = run_plain("child");
     assert_eq!(
         stdout,
-        "quick: the child has ended by itself: true\nquick: done in time\n\
-         careful: the child has ended by itself: true\ncareful: too little time for an hour of work\n\
-         stuck: the child has ended by itself: false\nstuck: timed out\n"
+        "quick: the child exited by itself: true\nquick: done in time\n\
+         careful: the child exited by itself: true\ncareful: too little time for an hour of work\n\
+         stuck: the child exited by itself: false\nstuck: timed out\n"
     );
     assert_eq!(code, Some(0));
 }
 
 #[test]
-fn retry_tells_the_limit_of_an_attempt_from_that_of_all() {
+fn retry_retries_after_an_attempt_limit_but_not_after_the_total_limit() {
     let Printed { stdout, code, .. } = run_plain("retry");
     assert_eq!(
         stdout,
-        "one slow answer:\n  attempt 1\n  attempt timed out\n  attempt 2\n  \
-         answer: 7 pieces\n  attempts after that: 0\n\
-         slow answers only:\n  attempt 1\n  attempt timed out\n  attempt 2\n  attempt timed out\n  \
-         attempt 3\n  attempt timed out\n  no answer: attempt timed out\n  attempts after that: 0\n\
-         no time for a pause:\n  attempt 1\n  attempt timed out\n  \
-         no answer: order timed out\n  attempts after that: 0\n\
-         no time for an attempt:\n  attempt 1\n  attempt ran past the deadline around it\n  \
-         no answer: order timed out\n  attempts after that: 0\n"
+        "one slow response:\n  attempt 1\n  attempt timed out\n  attempt 2\n  \
+         result: 7 pieces\n  attempts after the call: 0\n\
+         slow responses only:\n  attempt 1\n  attempt timed out\n  attempt 2\n  attempt timed out\n  \
+         attempt 3\n  attempt timed out\n  no result: attempt timed out\n  \
+         attempts after the call: 0\n\
+         too little time for a pause:\n  attempt 1\n  attempt timed out\n  \
+         no result: order timed out\n  attempts after the call: 0\n\
+         too little time for an attempt:\n  attempt 1\n  attempt exceeded the enclosing deadline\n  \
+         no result: order timed out\n  attempts after the call: 0\n"
     );
     assert_eq!(code, Some(0));
 }
 
 #[test]
-fn fan_out_is_heard_by_all_tasks_and_threads() {
+fn fan_out_cancels_all_tasks_and_threads() {
     let Printed { stdout, code, .. } = run_plain("fan_out");
     assert_eq!(
         stdout,
         "search: timed out\n\
          index thread: timed out\n\
-         shard 1: ran past the deadline around it\n\
-         shard 2: ran past the deadline around it\n\
-         shard 3: ran past the deadline around it\n"
+         shard 1: exceeded the enclosing deadline\n\
+         shard 2: exceeded the enclosing deadline\n\
+         shard 3: exceeded the enclosing deadline\n"
     );
     assert_eq!(code, Some(0));
 }
 
 #[test]
-fn listener_hears_every_kind_of_event() {
+fn listener_prints_every_kind_of_event() {
     let Printed { stdout, code, .. } = run_plain("listener");
     let expected = [
         ("`price` #1 succeeded after ", " (limit 20s) on timeout-"),
@@ -197,21 +198,21 @@ fn listener_hears_every_kind_of_event() {
 }
 
 #[test]
-fn scan_finishes_and_ends_with_its_verdict() {
+fn scan_finishes_and_prints_its_event_last() {
     let dir = small_tree("finishes");
     let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "30000"]));
     assert_eq!(printed.stdout.replace('\\', "/"), SMALL_TREE);
-    let mut said = printed.stderr.lines();
+    let mut lines = printed.stderr.lines();
     assert_eq!(
-        said.next(),
+        lines.next(),
         Some("finished: 4 matches in 4 files (1 binary skipped, 0 unreadable)")
     );
     assert_event(
-        said.next(),
+        lines.next(),
         "`scan` #1 succeeded after ",
         " (limit 30s) on timeout-",
     );
-    assert_eq!(said.next(), None);
+    assert_eq!(lines.next(), None);
     assert_eq!(printed.code, Some(0));
 }
 
@@ -232,7 +233,7 @@ fn scan_takes_a_single_file() {
     assert_eq!(printed.code, Some(0));
 }
 
-/// A tree of 8 GiB that takes up little: most files are links to a few.
+/// Creates a tree of 8 GiB that needs little disk space: most files are hard links.
 fn large_tree(name: &str) -> PathBuf {
     let dir = directory(name);
     let mut text = String::from("fn needle() {}\n");
@@ -251,12 +252,12 @@ fn large_tree(name: &str) -> PathBuf {
 }
 
 #[test]
-fn scan_ends_near_its_limit_with_what_it_has_found() {
+fn scan_times_out_and_prints_the_matches_so_far() {
     let dir = large_tree("large");
     let start = Instant::now();
     let printed = run(scan(&dir, &[".", r"fn \w+", "--ms", "1000"]));
     let took = start.elapsed();
-    fs::remove_dir_all(dir).expect("the directory can be emptied");
+    fs::remove_dir_all(dir).expect("the directory can be removed");
 
     assert!(took >= Duration::from_secs(1), "{took:?}");
     assert!(took < Duration::from_secs(60), "{took:?}");
@@ -268,15 +269,15 @@ fn scan_ends_near_its_limit_with_what_it_has_found() {
             .lines()
             .all(|line| line.ends_with(":1: fn needle() {}"))
     );
-    let mut said = printed.stderr.lines();
-    let start = format!("timed out, found until then: {found} matches in ");
+    let mut lines = printed.stderr.lines();
+    let start = format!("timed out, found so far: {found} matches in ");
     assert_event(
-        said.next(),
+        lines.next(),
         &start,
         " files (0 binary skipped, 0 unreadable)",
     );
     assert_event(
-        said.next(),
+        lines.next(),
         "`scan` #1 timed out after ",
         " (limit 1s) on timeout-",
     );
@@ -335,10 +336,10 @@ fn scan_prints_its_usage() {
 }
 
 #[test]
-fn scan_does_not_mind_a_closed_pipe() {
+fn scan_ignores_a_closed_pipe() {
     let dir = small_tree("pipe");
     let mut command = scan(&dir, &[]);
-    let (reader, writer) = io::pipe().expect("a pipe can be made");
+    let (reader, writer) = io::pipe().expect("a pipe can be created");
     command.stdout(writer);
     drop(reader);
     let printed = run(command);
@@ -352,8 +353,8 @@ fn scan_does_not_mind_a_closed_pipe() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn scan_counts_what_it_cannot_read() {
-    // Nobody can read the first page of a process, whoever he is.
+fn scan_counts_unreadable_files() {
+    // The first page of a process is unreadable, also for root.
     let printed = run(scan(Path::new("."), &["/proc/self/mem"]));
     assert!(
         printed
@@ -370,7 +371,7 @@ fn scan_counts_what_it_cannot_read() {
 fn scan_reports_a_full_disk() {
     let dir = small_tree("full");
     let mut command = scan(&dir, &[]);
-    command.stdout(fs::File::create("/dev/full").expect("there is a full device"));
+    command.stdout(fs::File::create("/dev/full").expect("`/dev/full` can be opened"));
     let printed = run(command);
     assert!(
         printed.stderr.starts_with("scan: No space left on device"),

@@ -1,4 +1,4 @@
-//! One call, several tasks and a thread: all work under the call's context, and all hear when its time is up.
+//! Shares one call's context with several tasks and a thread: its deadline cancels all of them.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example fan_out
@@ -14,15 +14,15 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 type Reports = UnboundedSender<String>;
 
-/// A call like any other: it has a limit of its own, and inside another call that one's deadline too.
+/// A nested call with a limit of its own. It also inherits the deadline of its enclosing call.
 #[timeout(name = "shard", secs = 60)]
 async fn shard(number: u32) -> Result<u32, TimeoutError> {
-    // A shard that does not answer.
+    // This shard never responds.
     cancel_token.cancelled().await;
     cancel_token.check().map(|()| number)
 }
 
-/// Blocking work that looks at the token around it.
+/// A blocking function that checks the token of its context.
 fn write_index() -> Result<(), TimeoutError> {
     loop {
         CancelToken::current().sleep(Duration::from_millis(1))?;
@@ -31,7 +31,7 @@ fn write_index() -> Result<(), TimeoutError> {
 
 #[timeout(name = "search", secs = 1)]
 async fn search(reports: Reports, all_run: Arc<Barrier>) -> Result<u32, TimeoutError> {
-    // Tasks and threads of one's own join a call only on demand: this is the demand.
+    // Tasks and threads do not inherit the context of a call by themselves.
     let context = CallContext::current();
 
     let mut tasks = Vec::new();
@@ -39,15 +39,17 @@ async fn search(reports: Reports, all_run: Arc<Barrier>) -> Result<u32, TimeoutE
         let (reports, all_run) = (reports.clone(), Arc::clone(&all_run));
         tasks.push(tokio::spawn(context.scope(async move {
             all_run.wait().await;
-            let ending = shard(number).await;
-            let _ = reports.send(format!("shard {number}: {}", told(ending.as_ref().err())));
-            ending
+            let result = shard(number).await;
+            let error = result.as_ref().err();
+            let _ = reports.send(format!("shard {number}: {}", describe(error)));
+            result
         })));
     }
     thread::spawn(move || {
         context.run(|| {
-            let ending = write_index();
-            let _ = reports.send(format!("index thread: {}", told(ending.as_ref().err())));
+            let result = write_index();
+            let error = result.as_ref().err();
+            let _ = reports.send(format!("index thread: {}", describe(error)));
         });
     });
 
@@ -59,11 +61,11 @@ async fn search(reports: Reports, all_run: Arc<Barrier>) -> Result<u32, TimeoutE
     Ok(sum)
 }
 
-fn told(error: Option<&TimeoutError>) -> &'static str {
+fn describe(error: Option<&TimeoutError>) -> &'static str {
     match error {
         None => "done",
         Some(error) if error.is_timed_out() => "timed out",
-        Some(error) if error.is_deadline_exceeded() => "ran past the deadline around it",
+        Some(error) if error.is_deadline_exceeded() => "exceeded the enclosing deadline",
         Some(_) => "cancelled",
     }
 }
@@ -73,9 +75,9 @@ async fn main() {
     let (sender, mut receiver) = unbounded_channel();
     let all_run = Arc::new(Barrier::new(4));
     let found = search(sender, all_run).await;
-    println!("search: {}", told(found.as_ref().err()));
+    println!("search: {}", describe(found.as_ref().err()));
 
-    // The last one to end drops the last sender.
+    // `recv` returns `None` after the last task or thread has dropped its sender.
     let mut reports = Vec::new();
     while let Some(report) = receiver.recv().await {
         reports.push(report);

@@ -1,4 +1,4 @@
-//! A listener that prints every event, and calls that provoke each kind of event once or more.
+//! Prints every event with a listener, for calls that end in each possible way.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example listener
@@ -11,30 +11,30 @@ use std::time::Duration;
 
 use timeout_runtime::{CancelToken, TimeoutError, add_listener, timeout};
 
-type Answer<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BoxResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 #[timeout(name = "price", secs = 20)]
-fn price(sku: &'static str) -> Answer<usize> {
+fn price(sku: &'static str) -> BoxResult<usize> {
     match sku {
         "bolt" => Ok(12),
         _ => Err("sold out".into()),
     }
 }
 
-/// Works until it is told to stop.
+/// Runs until its token is cancelled.
 #[timeout(name = "stock", ms = 50, run = "inline")]
-fn stock() -> Answer<u32> {
+fn stock() -> BoxResult<u32> {
     match cancel_token.wait_timeout(Duration::MAX) {
         Some(_) => Err("stopped".into()),
         None => Ok(7),
     }
 }
 
-/// The call inside has a longer limit, and ends with this one.
+/// The nested call has a longer limit, but ends at the deadline of this call.
 #[timeout(name = "order", ms = 50, run = "inline")]
-fn order() -> Answer<u32> {
+fn order() -> BoxResult<u32> {
     #[timeout(name = "payment", secs = 20, run = "inline")]
-    fn payment() -> Answer<u32> {
+    fn payment() -> BoxResult<u32> {
         match cancel_token.wait_timeout(Duration::MAX) {
             Some(_) => Err("stopped".into()),
             None => Ok(1),
@@ -44,9 +44,9 @@ fn order() -> Answer<u32> {
     payment().map_err(|_| "not paid".into())
 }
 
-/// Stops when its caller's token fires, too.
+/// Also ends when the caller's token is cancelled.
 #[timeout(name = "shipping", secs = 20, run = "inline")]
-fn shipping(cancel_token: &CancelToken, started: &Sender<()>) -> Answer<u32> {
+fn shipping(cancel_token: &CancelToken, started: &Sender<()>) -> BoxResult<u32> {
     started.send(())?;
     match cancel_token.wait_timeout(Duration::MAX) {
         Some(_) => Err("recalled".into()),
@@ -59,10 +59,10 @@ async fn offer() -> Result<(), TimeoutError> {
     std::future::pending().await
 }
 
-/// Is not told of its limit, and runs until `answer` comes.
+/// Runs until `result` arrives, also after its limit.
 #[timeout(name = "audit", secs = 1, cancel = false)]
-fn audit(answer: Receiver<Answer<u32>>) -> Answer<u32> {
-    answer.recv().unwrap_or(Ok(0))
+fn audit(result: Receiver<BoxResult<u32>>) -> BoxResult<u32> {
+    result.recv().unwrap_or(Ok(0))
 }
 
 fn cancelled_by_its_caller() {
@@ -70,12 +70,12 @@ fn cancelled_by_its_caller() {
     let (started, has_started) = channel();
     let canceller = token.clone();
     thread::spawn(move || {
-        // An error means that it will never start.
+        // An error means that the call never starts.
         let _ = has_started.recv();
         canceller.cancel();
     });
     let _ = shipping(&token, &started);
-    // The token stays fired: this call does not start.
+    // The token stays cancelled, so this call does not start.
     let _ = shipping(&token, &started);
 }
 
@@ -85,7 +85,7 @@ async fn main() {
     let _listener = add_listener(move |event| {
         println!("{event}");
         if event.name == "audit" && !event.kind.is_verdict() {
-            // An error means that `main` is over.
+            // An error means that `main` has returned.
             let _ = late.send(());
         }
     });
@@ -98,13 +98,13 @@ async fn main() {
     tokio::select! {
         biased;
         _ = offer() => {}
-        () = std::future::ready(()) => {} // The call has been polled, and is dropped.
+        () = std::future::ready(()) => {} // Drops the call after its first poll.
     }
-    for answer in [Ok(7), Err("sold out".into())] {
+    for result in [Ok(7), Err("sold out".into())] {
         let (send, receiver) = channel();
         let _ = audit(receiver);
-        // The operation runs on without its caller; now it ends.
-        let _ = send.send(answer);
+        // The abandoned operation is still running. This makes it return.
+        let _ = send.send(result);
         let _ = ended.recv();
     }
 }

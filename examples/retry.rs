@@ -1,5 +1,5 @@
-//! Retries with two limits: one for each attempt, inside, and one for all attempts and the waits between them, outside. What passes
-//! the first is tried again, what passes the second is over.
+//! Retries with two limits: one for each attempt, and one for all attempts and the pauses between
+//! them. After the first limit the attempt is retried; after the second, the call ends.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example retry
@@ -12,27 +12,28 @@ use std::time::Duration;
 use backon::{ConstantBuilder, Retryable};
 use timeout_runtime::{Cause, TimeoutError, timeout};
 
-/// A shop whose first answers are so slow that they never come.
+/// A shop whose first responses never arrive.
 struct Shop {
+    /// The number of attempts without a response.
     slow: u32,
-    /// How long an attempt may take.
-    patience: Duration,
-    /// How long to wait before the next one.
+    /// The limit of an attempt.
+    limit: Duration,
+    /// The time between two attempts.
     pause: Duration,
     attempts: AtomicU32,
 }
 
 impl Shop {
-    fn new(slow: u32, patience: Duration, pause: Duration) -> Self {
+    fn new(slow: u32, limit: Duration, pause: Duration) -> Self {
         Self {
             slow,
-            patience,
+            limit,
             pause,
             attempts: AtomicU32::new(0),
         }
     }
 
-    #[timeout(name = "attempt", limit = self.patience)]
+    #[timeout(name = "attempt", limit = self.limit)]
     async fn attempt(&self) -> Result<u32, TimeoutError> {
         let number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         println!("  attempt {number}");
@@ -52,7 +53,8 @@ impl Shop {
             .retry(twice_more)
             .when(|error| {
                 println!("  {} {}", error.name(), cause(error));
-                // An attempt that took too long is worth another one. Where time is up for all of them, none is.
+                // Retries after the limit of an attempt, but not after the deadline of all
+                // attempts.
                 error.is_timed_out()
             })
             .await
@@ -62,38 +64,38 @@ impl Shop {
 fn cause(error: &TimeoutError) -> &'static str {
     match error.cause() {
         Cause::TimedOut => "timed out",
-        Cause::DeadlineExceeded => "ran past the deadline around it",
-        _ => "was not made",
+        Cause::DeadlineExceeded => "exceeded the enclosing deadline",
+        _ => "was not started",
     }
 }
 
-async fn show(what: &str, shop: Shop, total: Duration) {
-    println!("{what}:");
+async fn show(title: &str, shop: Shop, total: Duration) {
+    println!("{title}:");
     match shop.order(total).await {
-        Ok(count) => println!("  answer: {count} pieces"),
-        Err(error) => println!("  no answer: {} {}", error.name(), cause(&error)),
+        Ok(count) => println!("  result: {count} pieces"),
+        Err(error) => println!("  no result: {} {}", error.name(), cause(&error)),
     }
-    // Whatever was left of the retries would go on now.
+    // A retry that continues after the call would show up in this time.
     let before = shop.attempts.load(Ordering::Relaxed);
     tokio::time::sleep(shop.pause).await;
     let more = shop.attempts.load(Ordering::Relaxed) - before;
-    println!("  attempts after that: {more}");
+    println!("  attempts after the call: {more}");
 }
 
 #[tokio::main]
 async fn main() {
     let ms = Duration::from_millis;
     let minute = Duration::from_secs(60);
-    show("one slow answer", Shop::new(1, ms(250), ms(10)), minute).await;
-    show("slow answers only", Shop::new(9, ms(50), ms(10)), minute).await;
+    show("one slow response", Shop::new(1, ms(250), ms(10)), minute).await;
+    show("slow responses only", Shop::new(9, ms(50), ms(10)), minute).await;
     show(
-        "no time for a pause",
+        "too little time for a pause",
         Shop::new(9, ms(50), ms(1500)),
         ms(1000),
     )
     .await;
     show(
-        "no time for an attempt",
+        "too little time for an attempt",
         Shop::new(9, minute, ms(10)),
         ms(200),
     )

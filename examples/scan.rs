@@ -1,14 +1,17 @@
-//! Searches every file of a directory tree for a pattern, within a limit, and keeps what it has found when time runs out.
+//! Searches the files of a directory tree for a pattern, and keeps the matches when its limit
+//! passes.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example scan -- . 'fn \w+' --ms 20000
 //! ```
 //!
-//! Matches go to stdout as `path:line: text`, what is said about them to stderr, the events last. Files are searched
-//! as bytes and shown with whatever is not printable UTF-8 replaced. A file with a NUL in its first 8 KiB is binary and is skipped;
-//! what cannot be read is counted, and symbolic links are not followed. With a limit of zero the search is not started.
+//! - Prints matches to stdout as `path:line: text`, and a summary and the events to stderr.
+//! - Searches files as bytes, and replaces characters that are not printable UTF-8 in the output.
+//! - Skips binary files, which have a NUL in the first 8 KiB.
+//! - Counts unreadable files, and does not follow symbolic links.
+//! - Does not start the search with a limit of zero.
 //!
-//! It exits with 0 if the search has finished, 1 if time ran out, 2 if it was asked for something impossible.
+//! The exit code is 0 if the search has finished, 1 if it timed out, and 2 for invalid arguments.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -31,14 +34,14 @@ const USAGE: &str = "usage: scan [PATH] [PATTERN] [--ms N]
   --ms N   the limit in milliseconds (default: 2000)
 ";
 
-/// So much of a file is looked at to tell whether it is binary.
+/// The number of bytes that are checked for a NUL.
 const HEAD: usize = 8 * 1024;
-/// A longer line is searched in pieces of this size.
+/// Longer lines are searched in pieces of this size.
 const LONGEST_LINE: u64 = 1024 * 1024;
-/// So many characters of a matching line are shown.
+/// The number of characters of a matching line that are printed.
 const SHOWN: usize = 200;
 
-/// What has been found so far. The caller holds on to it, so it survives the timeout.
+/// The results so far. The caller shares them, so they survive a timeout.
 #[derive(Default)]
 struct Found {
     matches: Vec<Match>,
@@ -53,7 +56,7 @@ struct Match {
     text: String,
 }
 
-/// The operation. The limit is an argument of the call; within the grace it stops, and leaves nothing running behind.
+/// The operation. Its limit is an argument. It stops within the grace, so nothing is abandoned.
 #[timeout(name = "scan", ms = ms, grace = "100ms")]
 fn scan(
     ms: u64,
@@ -72,7 +75,7 @@ fn scan(
             Ok(_) => continue,
             Err(error) => Err(error.into()),
         };
-        // The error of a file that ends the search is the token's, and comes again.
+        // If the token was cancelled during the file, this returns its error.
         cancel_token.check()?;
         let mut found = found.lock().unwrap();
         match searched {
@@ -126,7 +129,7 @@ fn search(
     Ok(Kind::Text)
 }
 
-/// The text as a terminal may have it.
+/// Replaces control characters, which could control a terminal.
 fn printable(text: &[u8]) -> String {
     let safe = |char: char| match char {
         '\t' => ' ',
@@ -137,7 +140,7 @@ fn printable(text: &[u8]) -> String {
     text.trim_start().chars().take(SHOWN).map(safe).collect()
 }
 
-/// A bar that fills up as the limit is used up, on a terminal only.
+/// Creates a bar that shows the used part of the limit; hidden if there is no terminal.
 fn progress(ms: u64) -> ProgressBar {
     let target = if io::stdout().is_terminal() && io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()
@@ -166,7 +169,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// `None` if help is all that was asked for.
+    /// Returns `None` if the arguments ask for help.
     fn parse() -> Result<Option<Self>, lexopt::Error> {
         let (mut ms, mut values) = (2000, Vec::<OsString>::new());
         let mut parser = Parser::from_env();
@@ -195,8 +198,8 @@ impl Arguments {
     }
 }
 
-/// Prints a line to stderr, whether or not anybody reads it.
-fn say(line: impl std::fmt::Display) {
+/// Prints a line to stderr. Ignores errors, such as a closed pipe.
+fn report(line: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
@@ -211,7 +214,7 @@ fn print(matches: &[Match]) -> io::Result<()> {
 
 fn run(arguments: Arguments) -> io::Result<ExitCode> {
     let Arguments { path, pattern, ms } = arguments;
-    // Events wait until the bar is gone.
+    // Events are printed after the progress bar is removed.
     let (sender, events) = mpsc::channel();
     let _listener = add_listener(move |event| {
         let _ = sender.send(event.to_string());
@@ -219,45 +222,45 @@ fn run(arguments: Arguments) -> io::Result<ExitCode> {
 
     let found = Arc::new(Mutex::new(Found::default()));
     let bar = progress(ms);
-    let verdict = scan(ms, path, pattern, Arc::clone(&found), bar.clone());
+    let result = scan(ms, path, pattern, Arc::clone(&found), bar.clone());
     bar.finish_and_clear();
 
     let found = std::mem::take(&mut *found.lock().unwrap());
     match print(&found.matches) {
-        // Whoever read has seen enough.
+        // The reader has closed the pipe, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         printed => printed?,
     }
-    let ending = match &verdict {
+    let status = match &result {
         Ok(()) => "finished",
-        Err(error) if error.was_started() => "timed out, found until then",
+        Err(error) if error.was_started() => "timed out, found so far",
         Err(_) => "not started",
     };
-    say(format_args!(
-        "{ending}: {} matches in {} files ({} binary skipped, {} unreadable)",
+    report(format_args!(
+        "{status}: {} matches in {} files ({} binary skipped, {} unreadable)",
         found.matches.len(),
         found.searched,
         found.binary,
         found.unreadable,
     ));
-    events.try_iter().for_each(say);
-    Ok(match verdict {
+    events.try_iter().for_each(report);
+    Ok(match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(1),
     })
 }
 
 fn main() -> ExitCode {
-    let wrong = |error: &dyn std::fmt::Display| {
-        say(format_args!("scan: {error}"));
+    let fail = |error: &dyn std::fmt::Display| {
+        report(format_args!("scan: {error}"));
         ExitCode::from(2)
     };
     match Arguments::parse() {
-        Ok(Some(arguments)) => run(arguments).unwrap_or_else(|error| wrong(&error)),
+        Ok(Some(arguments)) => run(arguments).unwrap_or_else(|error| fail(&error)),
         Ok(None) => {
             let _ = io::stdout().write_all(USAGE.as_bytes());
             ExitCode::SUCCESS
         }
-        Err(error) => wrong(&error),
+        Err(error) => fail(&error),
     }
 }

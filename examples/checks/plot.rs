@@ -1,11 +1,11 @@
-//! The plot of `choose_limit`, read as somebody would who looks at it: by the labels of its axes.
+//! Reads the plot of `choose_limit` by the labels of its axes, as a person would.
 
 use roxmltree::{Document, Node};
 
-/// How many pixels a line may be beside its place.
+/// The allowed error of a line's position, in pixels.
 const PRECISION: f64 = 1.0;
 
-/// How many pixels a text may be away from its line.
+/// The allowed distance between a text and its line, in pixels.
 const BESIDE: f64 = 10.0;
 
 type Point = (f64, f64);
@@ -28,7 +28,7 @@ pub(crate) struct Plot {
 
 impl Plot {
     pub(crate) fn parse(svg: &str) -> Self {
-        let svg = Document::parse(svg).expect("it is XML");
+        let svg = Document::parse(svg).expect("the plot is valid XML");
         let nodes = || svg.root_element().descendants();
         let labels = nodes().filter(|node| node.has_tag_name("text"));
         let strokes = nodes().filter(|node| node.has_tag_name("polyline"));
@@ -38,7 +38,7 @@ impl Plot {
         }
     }
 
-    /// The numbers at an axis, whose unit is `unit`, and where they stand.
+    /// Returns the numbers at the axis with this unit, and their positions.
     fn ticks(&self, unit: &str) -> Vec<(f64, Point)> {
         let ticks = self.labels.iter().filter_map(|label| {
             let number = label.text.strip_suffix(unit)?;
@@ -57,11 +57,11 @@ impl Plot {
         place(percent, ticks.iter().map(|&(value, (_, y))| (value, y)))
     }
 
-    /// There is a line at this limit, and `text` beside it in its colour.
+    /// Asserts that a line is at this limit, and `text` in the same colour beside it.
     #[track_caller]
     pub(crate) fn assert_limit(&self, millis: u32, text: &str) {
         let label = self.labels.iter().find(|label| label.text == text);
-        let label = label.expect("the text is there");
+        let label = label.expect("the plot has the text");
         let lines = self
             .strokes
             .iter()
@@ -76,27 +76,27 @@ impl Plot {
         assert!((bottom - top).abs() > 300.0, "from {top} to {bottom}");
     }
 
-    /// The curve, which is the longest stroke, passes `percent` at this limit.
+    /// Asserts that the curve, the longest stroke, passes `percent` at this limit.
     #[track_caller]
     pub(crate) fn assert_cuts(&self, millis: u32, percent: f64) {
         let (x, y) = (self.x_of(millis.into()), self.y_of(percent));
         let curve = self.strokes.iter().max_by_key(|stroke| stroke.points.len());
         let curve = &curve.expect("there is a curve").points;
-        // A limit is rounded up to whole milliseconds, so the curve may pass somewhat earlier.
+        // The limit is rounded up to whole milliseconds, so the curve can pass slightly earlier.
         let before = curve.iter().rfind(|at| at.0 < x - 2.0 * PRECISION);
         let after = curve.iter().find(|at| at.0 > x + PRECISION);
-        let (before, after) = before.zip(after).expect("it goes from there to there");
-        // What is higher has the smaller number.
+        let (before, after) = before.zip(after).expect("the curve extends to both sides");
+        // The y coordinate of an SVG grows downwards.
         assert!(before.1 <= y + PRECISION, "{before:?} is below {y}");
         assert!(after.1 >= y - PRECISION, "{after:?} is above {y}");
     }
 }
 
-/// Where a value is on an axis with logarithmic steps that has these values at these places.
+/// Returns the position of a value on a logarithmic axis with these ticks.
 fn place(value: f64, ticks: impl Iterator<Item = (f64, f64)>) -> f64 {
     let ticks: Vec<_> = ticks.collect();
     let [(first, start), .., (last, end)] = ticks[..] else {
-        panic!("these are too few: {ticks:?}");
+        panic!("too few ticks: {ticks:?}");
     };
     let place = |value: f64| start + (end - start) * (value / first).ln() / (last / first).ln();
     for &(value, at) in &ticks {

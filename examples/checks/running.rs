@@ -1,4 +1,4 @@
-//! Runs examples that have been built.
+//! Runs built examples, and collects their output.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use timeout_runtime::timeout;
 
-/// An example, to be run in `dir`.
+/// Returns the command that runs an example in `dir`.
 pub(crate) fn example(name: &str, dir: &Path) -> Command {
     let mut path = std::env::current_exe().expect("the test has a path");
     path.pop();
@@ -21,13 +21,13 @@ pub(crate) fn example(name: &str, dir: &Path) -> Command {
     command
 }
 
-/// Runs a command that takes seconds at most.
+/// Runs a command, with a limit far above its usual duration.
 #[timeout(name = "example", secs = 60)]
 fn output(mut command: Command) -> io::Result<Output> {
     command.output()
 }
 
-/// What a command printed, and its exit code.
+/// The output of a command, and its exit code.
 pub(crate) struct Printed {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -47,14 +47,16 @@ pub(crate) fn run(command: Command) -> Printed {
     }
 }
 
-/// Runs an example, and asserts that it prints no error.
+/// Runs an example, and asserts that it prints nothing to stderr.
 pub(crate) fn run_plain(name: &str) -> Printed {
     let printed = run(example(name, Path::new(".")));
     assert_eq!(printed.stderr, "", "of {name}");
     printed
 }
 
-/// Asserts that `event` is what its parts say, whatever the time between them and the number of the worker.
+/// Asserts the start and the end of a printed event.
+///
+/// Ignores the time between the two, and the number of the worker.
 #[track_caller]
 pub(crate) fn assert_event(event: Option<&str>, start: &str, end: &str) {
     let event = event.expect("an event is printed");

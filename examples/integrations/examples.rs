@@ -1,6 +1,7 @@
-//! What these examples print, and with which code they exit.
+//! Tests the output and the exit codes of these examples.
 //!
-//! `cargo test -p timeout-integration-examples` builds the examples first; with `--test examples`, or the name of a test, it does not.
+//! `cargo test -p timeout-integration-examples` builds the examples first. With `--test examples`
+//! it does not.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ mod plot;
 #[path = "../checks/running.rs"]
 mod running;
 
-/// The lines of `printed` without the milliseconds in them, and these.
+/// Returns the lines of `printed` without their milliseconds, and the milliseconds.
 fn without_millis(printed: &str) -> (Vec<String>, Vec<u64>) {
     let mut times = Vec::new();
     let lines = printed.lines().map(|line| {
@@ -31,7 +32,7 @@ fn without_millis(printed: &str) -> (Vec<String>, Vec<u64>) {
 }
 
 #[test]
-fn http_deadline_tells_each_service_what_is_left() {
+fn http_deadline_passes_the_remaining_time_to_each_service() {
     let Printed { stdout, code, .. } = run_plain("http_deadline");
     let (lines, times) = without_millis(&stdout);
     assert_eq!(
@@ -41,16 +42,16 @@ fn http_deadline_tells_each_service_what_is_left() {
             "  shop: .. ms left",
             "  orders: .. ms left",
             "  stock: .. ms left",
-            "  answer: 7 pieces",
+            "  response: 7 pieces",
             "a client with three seconds:",
             "  shop: .. ms left",
             "  orders: .. ms left",
             "  stock: .. ms left",
             "  timed out: true",
-            "  stock was told to stop",
+            "  stock was cancelled",
         ]
     );
-    // The first two work for 20 ms each.
+    // The first two services take 20 ms each.
     for (limit, left) in [(10_000, &times[..3]), (3_000, &times[3..])] {
         assert!(left[0] <= limit, "{left:?}");
         assert!(
@@ -62,7 +63,7 @@ fn http_deadline_tells_each_service_what_is_left() {
 }
 
 #[test]
-fn grpc_deadline_holds_on_both_ends() {
+fn grpc_deadline_applies_to_client_and_server() {
     let Printed { stdout, code, .. } = run_plain("grpc_deadline");
     let (lines, times) = without_millis(&stdout);
     assert_eq!(
@@ -70,14 +71,14 @@ fn grpc_deadline_holds_on_both_ends() {
         [
             "a client with ten seconds:",
             "  server: .. ms left for `bolt`",
-            "  answer: 7 pieces",
-            "a server that works for two seconds at most:",
+            "  response: 7 pieces",
+            "a server with a limit of two seconds:",
             "  server: .. ms left for `nail`",
             "  status: DeadlineExceeded",
             "a client with one second:",
             "  server: .. ms left for `nail`",
             "  timed out: true",
-            "a client without time:",
+            "a client whose deadline has passed:",
             "  the request was not sent: its caller's deadline had passed",
         ]
     );
@@ -167,7 +168,7 @@ fn metrics_are_what_prometheus_scrapes() {
     assert_eq!(code, Some(0));
 }
 
-/// The cells of a row: what has two spaces between it.
+/// Splits a row into its cells, which are separated by at least two spaces.
 fn cells(row: &str) -> Vec<&str> {
     let cells = row.split("  ").map(str::trim);
     cells.filter(|cell| !cell.is_empty()).collect()
@@ -179,7 +180,7 @@ fn number(text: &str) -> u32 {
 }
 
 #[test]
-fn choose_limit_recommends_what_its_plot_shows() {
+fn choose_limit_recommends_the_limit_in_its_plot() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("choose_limit.svg");
     let mut command = example("choose_limit", Path::new("."));
     command.arg(&path);
@@ -201,7 +202,7 @@ fn choose_limit_recommends_what_its_plot_shows() {
     assert_eq!(thin, "* thin evidence: fewer than ten calls lie beyond");
     assert_eq!(plot, format!("plot: {}", path.display()));
 
-    // The service itself takes longer than that for at least 50 requests, and for two it takes for ever.
+    // The service takes longer for at least 50 of the requests, and never responds to two of them.
     let &["40 ms, present", "2000", by_present, _, "longer", "longer*"] = &cells(present)[..]
     else {
         panic!("{present}");
@@ -223,7 +224,7 @@ fn choose_limit_recommends_what_its_plot_shows() {
         .unwrap_or_else(|| panic!("{trial}"));
     assert!((1..number(by_present)).contains(&number(cut)), "{trial}");
 
-    let plot = Plot::parse(&fs::read_to_string(path).expect("there is a plot"));
+    let plot = Plot::parse(&fs::read_to_string(path).expect("the plot can be read"));
     plot.assert_limit(40, &format!("present: 40 ms, cut {by_present} of 2000"));
     plot.assert_limit(
         recommended,
@@ -233,7 +234,7 @@ fn choose_limit_recommends_what_its_plot_shows() {
 }
 
 #[test]
-fn choose_limit_says_at_once_where_it_cannot_write() {
+fn choose_limit_reports_an_unwritable_path_first() {
     let mut command = example("choose_limit", Path::new("."));
     command.arg("no-such-directory/plot.svg");
     let Printed {

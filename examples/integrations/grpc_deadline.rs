@@ -1,4 +1,4 @@
-//! A client and a server of tonic's: the deadline of the client's call is that of the server's work.
+//! Sends the deadline of a tonic client to a tonic server, where nested calls inherit it.
 //!
 //! ```text
 //! cargo run -p timeout-integration-examples --example grpc_deadline
@@ -21,7 +21,7 @@ use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 use tower::{BoxError, Layer, service_fn};
 
-/// Messages that are plain text, so that nothing has to be generated.
+/// A codec for plain-text messages, so that the example needs no generated code.
 #[derive(Clone, Copy, Default)]
 struct Text;
 
@@ -62,11 +62,11 @@ impl Decoder for Text {
     }
 }
 
-/// Work of the server; it hears of its client's deadline by its token.
+/// An operation of the server. The client's deadline cancels its token.
 #[timeout(name = "count", secs = 60)]
 async fn count(sku: &str) -> Result<u32, TimeoutError> {
     if sku == "nail" {
-        // Somebody has to count them.
+        // Never ends by itself.
         cancel_token.cancelled().await;
     }
     cancel_token.check().map(|()| 7)
@@ -82,7 +82,7 @@ async fn stock(request: Request<String>) -> Result<Response<String>, Status> {
     Ok(Response::new(format!("{pieces} pieces")))
 }
 
-/// Serves `stock` on a port of its own. No request takes longer than two seconds, whatever its client says.
+/// Serves `stock` on a free port, with a limit of two seconds for each request.
 fn serve() -> Result<SocketAddr, BoxError> {
     let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into())?;
     let address = incoming.local_addr()?;
@@ -98,19 +98,19 @@ fn serve() -> Result<SocketAddr, BoxError> {
 
 type Client = tonic::client::Grpc<ClientService<Channel>>;
 
-/// What is left of the context around it is sent along.
+/// Sends a request. The client layer adds the remaining time of the context.
 async fn send(mut client: Client, sku: &str) -> Result<String, Status> {
     let ready = client.ready().await;
     ready.map_err(|error| Status::unavailable(error.to_string()))?;
     let path = PathAndQuery::from_static("/shop.Stock/Count");
-    let answer = client
+    let response = client
         .unary(Request::new(sku.to_owned()), path, Text)
         .await?;
-    Ok(answer.into_inner())
+    Ok(response.into_inner())
 }
 
-#[timeout(name = "client", limit = patience)]
-async fn ask(client: Client, sku: &str, patience: Duration) -> Result<String, BoxError> {
+#[timeout(name = "client", limit = limit)]
+async fn ask(client: Client, sku: &str, limit: Duration) -> Result<String, BoxError> {
     Ok(send(client, sku).await?)
 }
 
@@ -121,27 +121,27 @@ async fn main() -> Result<(), BoxError> {
     let client = Client::new(channel);
 
     println!("a client with ten seconds:");
-    let answer = ask(client.clone(), "bolt", Duration::from_secs(10)).await?;
-    println!("  answer: {answer}");
+    let response = ask(client.clone(), "bolt", Duration::from_secs(10)).await?;
+    println!("  response: {response}");
 
-    println!("a server that works for two seconds at most:");
+    println!("a server with a limit of two seconds:");
     let error = ask(client.clone(), "nail", Duration::from_secs(10)).await;
-    let error = error.expect_err("nails are not counted");
+    let error = error.expect_err("counting nails never ends");
     let status = error.downcast_ref().map(Status::code);
     println!("  status: {:?}", status.ok_or("no status")?);
 
     println!("a client with one second:");
     let error = ask(client.clone(), "nail", Duration::from_secs(1)).await;
-    let error = error.expect_err("nails are not counted");
+    let error = error.expect_err("counting nails never ends");
     let is_timed_out = error.downcast_ref().is_some_and(TimeoutError::is_timed_out);
     println!("  timed out: {is_timed_out}");
 
-    println!("a client without time:");
+    println!("a client whose deadline has passed:");
     let late = CallContext::current().with_deadline(Deadline::after(Duration::ZERO));
     let status = late.scope(send(client, "bolt")).await;
-    let status = status.expect_err("it is too late");
+    let status = status.expect_err("the deadline has passed");
     let error = status.source().and_then(<dyn Error>::downcast_ref);
-    let error: &ClientError<tonic::transport::Error> = error.ok_or("it was sent")?;
+    let error: &ClientError<tonic::transport::Error> = error.ok_or("not an error of the layer")?;
     println!("  {error}");
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Three services behind one another over HTTP: each knows how long its caller still waits, and all stop when that time is up.
+//! Propagates a deadline through a chain of three HTTP services: each one knows the remaining time,
+//! and all stop at the deadline.
 //!
 //! ```text
 //! cargo run -p timeout-integration-examples --example http_deadline
@@ -22,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tower::{BoxError, Layer, ServiceExt};
 
-/// Where a service finds the next one.
+/// A client of the next service in the chain.
 #[derive(Clone)]
 struct Next {
     client: ClientService<Client<HttpConnector, Body>>,
@@ -32,7 +33,7 @@ struct Next {
 impl Next {
     fn at(address: SocketAddr) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
-        // Each request tells what is left by then.
+        // Sends the remaining time with each request.
         let client = ClientLayer::new(DeadlineHeader::envoy()).layer(client);
         Self { client, address }
     }
@@ -40,9 +41,9 @@ impl Next {
     async fn ask(self, path: &str) -> Result<String, BoxError> {
         let uri = format!("http://{}{path}", self.address);
         let request = Request::get(uri).body(Body::empty())?;
-        let answer = self.client.oneshot(request).await?;
-        let status = answer.status();
-        let body = to_bytes(Body::new(answer.into_body()), 1024).await?;
+        let response = self.client.oneshot(request).await?;
+        let status = response.status();
+        let body = to_bytes(Body::new(response.into_body()), 1024).await?;
         match status {
             StatusCode::OK => Ok(String::from_utf8(body.to_vec())?),
             _ => Err(status.to_string().into()),
@@ -50,7 +51,7 @@ impl Next {
     }
 }
 
-/// Serves `router` on a port of its own, with the deadline of each request around it.
+/// Serves `router` on a free port, and applies the deadline of each request.
 async fn serve(router: Router) -> Result<SocketAddr, BoxError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
@@ -59,19 +60,19 @@ async fn serve(router: Router) -> Result<SocketAddr, BoxError> {
     Ok(address)
 }
 
-fn tell_what_is_left(service: &str) {
+fn print_remaining(service: &str) {
     match Deadline::current().remaining() {
         Some(left) => println!("  {service}: {} ms left", left.as_millis()),
         None => println!("  {service}: no deadline"),
     }
 }
 
-/// The first service and the second: each works for a while, then asks the next one.
+/// The first and the second service: each one takes 20 ms, then calls the next service.
 async fn pass_on(service: &str, next: Next, path: &str) -> Result<String, StatusCode> {
-    tell_what_is_left(service);
+    print_remaining(service);
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let answer = next.ask(path).await;
-    answer.map_err(|_| StatusCode::BAD_GATEWAY)
+    let response = next.ask(path).await;
+    response.map_err(|_| StatusCode::BAD_GATEWAY)
 }
 
 async fn shop(State(next): State<Next>, uri: Uri) -> Result<String, StatusCode> {
@@ -82,35 +83,35 @@ async fn orders(State(next): State<Next>, uri: Uri) -> Result<String, StatusCode
     pass_on("orders", next, uri.path()).await
 }
 
-/// The third service: a call like any other, which takes part in the deadline of its request.
+/// The third service: its annotated call inherits the deadline of the request.
 async fn stock(
-    State(told): State<UnboundedSender<&'static str>>,
+    State(reports): State<UnboundedSender<&'static str>>,
     uri: Uri,
 ) -> Result<String, StatusCode> {
-    tell_what_is_left("stock");
-    let pieces = count(uri.path().to_owned(), told).await;
+    print_remaining("stock");
+    let pieces = count(uri.path().to_owned(), reports).await;
     let pieces = pieces.map_err(|_| StatusCode::SERVICE_UNAVAILABLE)?;
     Ok(format!("{pieces} pieces"))
 }
 
 #[timeout(name = "count", secs = 60, run = "worker")]
-async fn count(path: String, told: UnboundedSender<&'static str>) -> Result<u32, TimeoutError> {
+async fn count(path: String, reports: UnboundedSender<&'static str>) -> Result<u32, TimeoutError> {
     if path == "/slow" {
         cancel_token.cancelled().await;
-        let _ = told.send("stock was told to stop");
+        let _ = reports.send("stock was cancelled");
     }
     cancel_token.check().map(|()| 7)
 }
 
-/// The caller of them all. What it does not wait for, nobody works on.
-#[timeout(name = "client", limit = patience)]
-async fn ask(shop: Next, path: &str, patience: Duration) -> Result<String, BoxError> {
+/// The caller of the first service. Its deadline applies to all services.
+#[timeout(name = "client", limit = limit)]
+async fn ask(shop: Next, path: &str, limit: Duration) -> Result<String, BoxError> {
     shop.ask(path).await
 }
 
 #[tokio::main]
 async fn main() -> Result<(), BoxError> {
-    let (sender, mut told) = unbounded_channel();
+    let (sender, mut reports) = unbounded_channel();
     let stock = serve(Router::new().fallback(stock).with_state(sender)).await?;
     let orders = Router::new().fallback(orders).with_state(Next::at(stock));
     let orders = serve(orders).await?;
@@ -118,14 +119,17 @@ async fn main() -> Result<(), BoxError> {
     let shop = Next::at(serve(shop).await?);
 
     println!("a client with ten seconds:");
-    let answer = ask(shop.clone(), "/quick", Duration::from_secs(10)).await?;
-    println!("  answer: {answer}");
+    let response = ask(shop.clone(), "/quick", Duration::from_secs(10)).await?;
+    println!("  response: {response}");
 
     println!("a client with three seconds:");
     let error = ask(shop, "/slow", Duration::from_secs(3)).await;
-    let error = error.expect_err("the stock is slow");
+    let error = error.expect_err("`stock` does not respond in time");
     let is_timed_out = error.downcast_ref().is_some_and(TimeoutError::is_timed_out);
     println!("  timed out: {is_timed_out}");
-    println!("  {}", told.recv().await.ok_or("no service was reached")?);
+    println!(
+        "  {}",
+        reports.recv().await.ok_or("`stock` was not reached")?
+    );
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! `metrics`: what Prometheus would see of some calls, scraped over HTTP while an operation is abandoned, and again after its end.
+//! Exports metrics to Prometheus: scrapes them over HTTP while an operation is abandoned, and again
+//! after it has ended.
 //!
 //! ```text
 //! cargo run -p timeout-integration-examples --example metrics
@@ -15,26 +16,26 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use timeout_runtime::integrations::metrics::record_endings;
 use timeout_runtime::{TimeoutError, timeout, workers};
 
-type Answer<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type BoxResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 #[timeout(name = "price", secs = 20)]
-fn price(sku: &'static str) -> Answer<u32> {
+fn price(sku: &'static str) -> BoxResult<u32> {
     match sku {
         "bolt" => Ok(12),
         _ => Err("sold out".into()),
     }
 }
 
-/// Is not told of its limit, and runs until the books are there.
+/// Runs until the books arrive, also after its limit.
 #[timeout(name = "audit", secs = 1, cancel = false)]
 fn audit(books: Receiver<()>) -> Result<(), TimeoutError> {
-    // An error means that there will be none.
+    // An error means that no books will arrive.
     let _ = books.recv();
     Ok(())
 }
 
-/// Answers every request with all numbers.
-fn serve(listener: &TcpListener, numbers: &PrometheusHandle) -> io::Result<()> {
+/// Responds to every request with all metrics.
+fn serve(listener: &TcpListener, metrics: &PrometheusHandle) -> io::Result<()> {
     loop {
         let (mut client, _) = listener.accept()?;
         let request = BufReader::new(client.try_clone()?).lines();
@@ -43,7 +44,7 @@ fn serve(listener: &TcpListener, numbers: &PrometheusHandle) -> io::Result<()> {
                 break;
             }
         }
-        let body = numbers.render();
+        let body = metrics.render();
         write!(
             client,
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -61,16 +62,16 @@ fn scrape(server: SocketAddr) -> io::Result<String> {
     Ok(body.to_owned())
 }
 
-fn main() -> Answer<()> {
-    // With buckets the times become a histogram, without them a summary.
+fn main() -> BoxResult<()> {
+    // With buckets, durations are exported as a histogram, otherwise as a summary.
     let buckets = [0.001, 0.01, 0.1, 1.0, 10.0];
-    let numbers = PrometheusBuilder::new()
+    let metrics = PrometheusBuilder::new()
         .set_buckets(&buckets)?
         .install_recorder()?;
     let _endings = record_endings();
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let server = listener.local_addr()?;
-    thread::spawn(move || serve(&listener, &numbers));
+    thread::spawn(move || serve(&listener, &metrics));
 
     price("bolt")?;
     price("bolt")?;

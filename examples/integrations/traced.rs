@@ -1,4 +1,5 @@
-//! `tracing`: what operations log on a worker and in a task is inside their caller's span, and so are the endings of the calls.
+//! Traces calls: logs of operations on a worker and in a task are inside their caller's span, and
+//! so are the outcomes of the calls.
 //!
 //! ```text
 //! cargo run -p timeout-integration-examples --example traced
@@ -10,14 +11,14 @@ use timeout_runtime::integrations::tracing::{propagate_spans, record_endings};
 use timeout_runtime::{TimeoutError, timeout};
 use tracing::{Level, info, instrument};
 
-/// On a worker.
+/// Runs on a worker.
 #[timeout(name = "price", secs = 20)]
 fn price(sku: &'static str) -> Result<u32, TimeoutError> {
     info!(sku, "looks up the price");
     Ok(12)
 }
 
-/// In a task of its own, which may be polled by any thread.
+/// Runs in a task, which any thread of the runtime can poll.
 #[timeout(name = "offer", secs = 20, run = "task")]
 async fn offer(price: u32) -> Result<u32, TimeoutError> {
     info!(price, "makes an offer");
@@ -26,10 +27,10 @@ async fn offer(price: u32) -> Result<u32, TimeoutError> {
     Ok(price - 1)
 }
 
-/// Is not told of its limit, and runs until the books are there.
+/// Runs until the books arrive, also after its limit.
 #[timeout(name = "audit", secs = 1, cancel = false)]
 fn audit(books: Receiver<()>) -> Result<(), TimeoutError> {
-    // An error means that there will be none.
+    // An error means that no books will arrive.
     let _ = books.recv();
     info!("has audited");
     Ok(())
@@ -42,7 +43,7 @@ async fn order(id: u32) -> Result<u32, TimeoutError> {
     let (books, has_books) = channel();
     let late = audit(has_books);
     assert!(late.is_err_and(|error| error.is_timed_out()));
-    // An error means that the audit is over.
+    // An error means that the audit has ended.
     let _ = books.send(());
     Ok(offer)
 }
@@ -60,7 +61,7 @@ async fn main() -> Result<(), TimeoutError> {
 
     let offer = order(7).await?;
     assert_eq!(offer, 11);
-    // The audit tells its late ending.
+    // Waits for the late event of the audit.
     timeout_runtime::workers::drain(std::time::Duration::from_secs(60));
     Ok(())
 }

@@ -1,11 +1,13 @@
-//! A limit that is chosen by how long calls take. The present one cuts more of them than is wanted, and how long those would have taken nobody knows; so
-//! others are made under a generous limit, and from these it can be told. The one that is recommended is then tried.
+//! Chooses a limit from measured durations.
+//!
+//! The present limit cuts too many calls, and the durations of cut calls are unknown. The example
+//! therefore measures calls under a generous limit, recommends a limit, and tries it.
 //!
 //! ```text
 //! cargo run -p timeout-integration-examples --example choose_limit -- quotes.svg
 //! ```
 //!
-//! The argument says where the plot goes; without one it goes beside the program.
+//! The argument is the path of the plot. The default is a file beside the program.
 
 use std::env;
 use std::fs::{self, File};
@@ -27,31 +29,35 @@ use shop::Shop;
 mod plot;
 mod shop;
 
-/// How many calls are made under each limit, and how many of them at once.
+/// The number of calls under each limit.
 const CALLS: u32 = 2000;
-const AT_ONCE: usize = 16;
+
+/// The number of concurrent calls.
+const CONCURRENT: usize = 16;
 
 /// The limits of the calls, in milliseconds.
 const PRESENT: u64 = 40;
 const GENEROUS: u64 = 1000;
 
-/// The rates of false timeouts that advice is wanted for, as one in so many calls, and the one that is chosen.
+/// The rates of timeouts in the table, as one in so many calls.
 const RATES: [NonZeroU64; 3] = [rate(10), CHOSEN, rate(1000)];
+
+/// The rate that the recommended limit is for.
 const CHOSEN: NonZeroU64 = rate(100);
 
 const fn rate(one_in: u64) -> NonZeroU64 {
     NonZeroU64::new(one_in).expect("not zero")
 }
 
-/// What is known of the calls under one limit.
+/// The measurements of the calls under one limit.
 struct Evidence {
     latency: Latency,
-    /// How long those took that were answered, in order.
-    answered: Vec<Duration>,
+    /// The durations of the successful calls, in ascending order.
+    succeeded: Vec<Duration>,
 }
 
 impl Evidence {
-    /// Makes the calls from `first` on.
+    /// Makes `CALLS` calls, with numbers from `first` on.
     async fn gather(shop: &Shop, first: u32, limit: u64) -> Result<Self, BoxError> {
         let latency = Latency::new();
         let _latency = latency.listen();
@@ -62,26 +68,26 @@ impl Evidence {
             }
         });
 
-        let places = Arc::new(Semaphore::new(AT_ONCE));
+        let places = Arc::new(Semaphore::new(CONCURRENT));
         let mut calls = JoinSet::new();
         for number in first..first + CALLS {
             let place = Arc::clone(&places).acquire_owned().await?;
             let shop = shop.clone();
             calls.spawn(async move {
-                let answer = shop.quote(number, limit).await;
+                let result = shop.quote(number, limit).await;
                 drop(place);
-                answer
+                result
             });
         }
-        for answer in calls.join_all().await {
-            match answer {
+        for result in calls.join_all().await {
+            match result {
                 Err(error) if !is_timed_out(&error) => return Err(error),
                 _ => {}
             }
         }
-        let mut answered: Vec<_> = times.try_iter().collect();
-        answered.sort_unstable();
-        Ok(Self { latency, answered })
+        let mut succeeded: Vec<_> = times.try_iter().collect();
+        succeeded.sort_unstable();
+        Ok(Self { latency, succeeded })
     }
 
     fn advise(&self, one_in: NonZeroU64) -> Advice {
@@ -89,8 +95,8 @@ impl Evidence {
         advice.expect("there were calls")
     }
 
-    /// A row of the table.
-    fn tell(&self, limit: &str) {
+    /// Prints a row of the table.
+    fn print_row(&self, limit: &str) {
         let Advice { calls, cut, .. } = self.advise(CHOSEN);
         print!("{limit:<20}{calls:>6}{cut:>6}");
         for rate in RATES {
@@ -103,15 +109,15 @@ impl Evidence {
         println!();
     }
 
-    /// How many percent of the calls each limit would cut, in milliseconds.
+    /// Returns limits in milliseconds, with the percentage of calls that each one would cut.
     fn cut_by_limit(&self) -> Vec<(f64, f64)> {
         let mut percent = 100.0;
         let mut curve = vec![];
-        for (within, time) in (1..).zip(&self.answered) {
+        for (within, time) in (1..).zip(&self.succeeded) {
             percent = f64::from(CALLS - within) * 100.0 / f64::from(CALLS);
             curve.push((in_millis(*time), percent));
         }
-        // What their own limit has cut would be cut by any shorter one.
+        // Any shorter limit would also cut the calls that the present limit cut.
         if let Some(limit) = self.advise(CHOSEN).present {
             curve.push((in_millis(limit), percent));
         }
@@ -127,7 +133,7 @@ fn is_timed_out(error: &BoxError) -> bool {
     error.downcast_ref().is_some_and(TimeoutError::is_timed_out)
 }
 
-/// The limit that is recommended, rounded up to what one would write down.
+/// Returns the recommended limit, rounded up to whole milliseconds.
 fn whole_millis(advice: &Advice) -> Option<u64> {
     let millis = advice.limit?.as_micros().div_ceil(1000);
     u64::try_from(millis).ok()
@@ -139,7 +145,7 @@ async fn run() -> Result<(), BoxError> {
         None => env::current_exe()?.with_extension("svg"),
     };
     let cannot_write = |error| format!("cannot write {}: {error}", path.display());
-    // Before the calls, which take seconds. What is there stays until they have been made.
+    // Checks the path before the calls, which take seconds. Keeps the content of an existing file.
     let file = File::options().create(true).append(true).open(&path);
     drop(file.map_err(cannot_write)?);
 
@@ -147,9 +153,9 @@ async fn run() -> Result<(), BoxError> {
     println!("                                   recommended, to cut no more than");
     println!("limit                calls   cut     1 in 10     1 in 100    1 in 1000");
     let present = Evidence::gather(&shop, 0, PRESENT).await?;
-    present.tell(&format!("{PRESENT} ms, present"));
+    present.print_row(&format!("{PRESENT} ms, present"));
     let generous = Evidence::gather(&shop, CALLS, GENEROUS).await?;
-    generous.tell(&format!("{GENEROUS} ms, generous"));
+    generous.print_row(&format!("{GENEROUS} ms, generous"));
     println!("* thin evidence: fewer than ten calls lie beyond\n");
 
     let advice = generous.advise(CHOSEN);

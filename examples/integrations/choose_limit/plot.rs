@@ -1,4 +1,4 @@
-//! The plot: how many of the calls each limit would cut, and two limits.
+//! Draws the plot: the percentage of calls that each limit would cut, and two marked limits.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -6,18 +6,18 @@ use tower::BoxError;
 
 const DARK_GREEN: RGBColor = RGBColor(0, 112, 0);
 
-/// A limit in the plot: a line from top to bottom.
+/// A marked limit: a vertical line with a text.
 pub(crate) struct Line {
     /// In milliseconds.
     limit: u64,
     text: String,
     side: Side,
-    /// How high the text is, in percent.
+    /// The height of the text on the y axis, in percent.
     height: f64,
     colour: RGBColor,
 }
 
-/// On which side of its line a text is.
+/// The side of the line on which the text is.
 enum Side {
     Left,
     Right,
@@ -45,7 +45,7 @@ impl Line {
     }
 }
 
-/// `curve` has milliseconds and percent.
+/// Draws the plot as SVG. The points of `curve` are in milliseconds and percent.
 pub(crate) fn draw(
     title: String,
     curve: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! A service with a long tail, and its client, over HTTP.
+//! An HTTP service with a long tail of slow responses, and its client.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -14,9 +14,12 @@ use timeout_runtime::timeout;
 use tokio::net::TcpListener;
 use tower::BoxError;
 
-/// How long the service takes for a request. Most prices are at hand; one in 25 is asked for elsewhere, and that takes a while, now and then for ever.
+/// Returns the duration of a request, or `None` if the service never responds.
+///
+/// Most prices are cached. One in 25 requests takes much longer, and one in 1000 never ends.
 fn time_for(number: u32) -> Option<Duration> {
-    // The golden ratio spreads the numbers evenly: any few thousand in a row have their share of slow ones.
+    // Multiplication by the golden ratio spreads the numbers evenly, so that each range of a few
+    // thousand numbers has the same share of slow requests.
     let spread = f64::from(number.wrapping_mul(0x9E37_79B9)) / f64::from(u32::MAX);
     let slower = 1.0 - spread;
     let millis = match slower {
@@ -60,8 +63,8 @@ impl Shop {
     #[timeout(name = "quote", ms = limit)]
     pub(crate) async fn quote(&self, number: u32, limit: u64) -> Result<u32, BoxError> {
         let uri = format!("http://{}/{number}", self.address).parse()?;
-        let answer = self.client.get(uri).await?;
-        let price = to_bytes(Body::new(answer.into_body()), 1024).await?;
+        let response = self.client.get(uri).await?;
+        let price = to_bytes(Body::new(response.into_body()), 1024).await?;
         Ok(str::from_utf8(&price)?.parse()?)
     }
 }
