@@ -1,0 +1,76 @@
+//! An async body that blocks its thread: off its caller's thread, its outcome is decided by the clock.
+
+use crate::{crowd, support};
+use std::time::{Duration, Instant};
+
+use support::{EVERY_WAY, Gate, SOON, Way, limit, record};
+use support::{short, short_limit};
+use timeout_runtime::{EventKind, Outcome, TimeoutError};
+use tokio::runtime;
+
+/// Guards against a success that is handed out because the operation ended in one poll, long after the limit.
+#[test]
+fn a_result_that_comes_after_the_limit_is_late_unless_a_poll_in_place_returns_it() {
+    for way in EVERY_WAY {
+        let name = Box::leak(format!("blocking_async_body::late::{way:?}").into_boxed_str());
+        let recorder = record(name);
+        let outcome = way.run(&limit(name, short()), |_| {
+            std::thread::sleep(short_limit() + short_limit() / 2);
+            Ok::<_, TimeoutError>(1)
+        });
+        if way == Way::AsyncInline {
+            assert!(matches!(outcome, Outcome::Success(1)), "{outcome:?}");
+            assert_eq!(recorder.wait_for(1), [EventKind::Succeeded]);
+        } else {
+            let Outcome::TimedOut(error) = outcome else {
+                panic!("{way:?}: {outcome:?}");
+            };
+            assert!(error.elapsed() >= short_limit(), "{way:?}: {error}");
+            assert_eq!(
+                recorder.wait_for(2),
+                [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
+                "{way:?}"
+            );
+        }
+        for event in recorder.events() {
+            assert!(event.elapsed >= short_limit(), "{way:?}: {event}");
+        }
+    }
+}
+
+/// Guards against a caller who is held up by a body that blocks, in the ways that promise to free him.
+#[test]
+fn off_its_callers_thread_a_blocking_body_holds_nobody_up() {
+    for way in [Way::AsyncTask, Way::AsyncWorker] {
+        let release = Gate::new();
+        let body = release.clone();
+        let outcome = crowd::ends(move || {
+            way.run(&limit("blocking_async_body::free", short()), move |_| {
+                body.wait();
+                Ok::<_, TimeoutError>(1)
+            })
+        });
+        release.open();
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+}
+
+/// Guards against a limit that is looked at only before the first poll: here the last of many short polls comes too late.
+#[test]
+fn a_body_that_blocks_piece_by_piece_is_timed_out_between_the_pieces() {
+    let start = Instant::now();
+    let runtime = runtime::Builder::new_current_thread().build().unwrap();
+    let outcome: Outcome<(), TimeoutError> = runtime.block_on(
+        limit("blocking_async_body::pieces", short()).outcome_async(|_| async {
+            while start.elapsed() < SOON {
+                std::thread::sleep(Duration::from_millis(1));
+                tokio::task::yield_now().await;
+            }
+            Ok(())
+        }),
+    );
+    assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+}

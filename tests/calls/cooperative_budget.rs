@@ -1,0 +1,235 @@
+//! An operation that is ready whenever it is polled uses up its task's budget, and its limit holds all the same.
+
+use crate::{crowd, support};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crowd::ends;
+use support::{SOON, record, short, short_limit};
+use timeout_runtime::{CancelToken, Cause, EventKind, TimeoutError, timeout};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{LocalSet, consume_budget, yield_now};
+
+/// How an operation spends its budget.
+#[derive(Clone, Copy, Debug)]
+enum Spends {
+    /// A channel that always has room, and then always has a message.
+    Channel,
+    /// A permit that is always there.
+    Permit,
+    /// Nothing but the budget.
+    Itself,
+    /// Its turn.
+    Turn,
+}
+
+const EVERY_KIND: [Spends; 4] = [
+    Spends::Channel,
+    Spends::Permit,
+    Spends::Itself,
+    Spends::Turn,
+];
+
+/// Never waits for anything, and never ends.
+async fn always_ready(spends: Spends) -> ! {
+    let (sender, mut receiver) = mpsc::channel(1024);
+    let permits = Semaphore::new(1);
+    loop {
+        match spends {
+            Spends::Channel => {
+                sender.send(()).await.ok();
+                receiver.recv().await;
+            }
+            Spends::Permit => drop(permits.acquire().await.ok()),
+            Spends::Itself => consume_budget().await,
+            Spends::Turn => yield_now().await,
+        }
+    }
+}
+
+fn current_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[timeout(name = "cooperative_budget::alone", ms = short())]
+async fn alone(spends: Spends) -> Result<(), TimeoutError> {
+    always_ready(spends).await
+}
+
+/// Guards against a timer that is looked at only with budget to spare.
+#[test]
+fn an_operation_that_is_always_ready_times_out_while_others_get_their_turn() {
+    for spends in EVERY_KIND {
+        let (ending, turns) = ends(move || {
+            let turns = Rc::new(Cell::new(0));
+            let count = Rc::clone(&turns);
+            let local = LocalSet::new();
+            let ending = local.block_on(&current_thread(), async move {
+                tokio::task::spawn_local(async move {
+                    loop {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                        count.set(count.get() + 1);
+                    }
+                });
+                alone(spends).await
+            });
+            drop(local);
+            (ending, turns.get())
+        });
+        let error = ending.unwrap_err();
+        assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
+        assert!(error.elapsed() >= short_limit(), "{spends:?}: {error}");
+        assert!(error.elapsed() < SOON, "{spends:?}: {error}");
+        assert!(turns > 1, "{spends:?}: another task had {turns} turns");
+    }
+}
+
+#[timeout(name = "cooperative_budget::outermost", secs = 60)]
+async fn outermost(spends: Spends) -> Result<(), TimeoutError> {
+    middle(spends).await
+}
+
+#[timeout(name = "cooperative_budget::middle", secs = 30)]
+async fn middle(spends: Spends) -> Result<(), TimeoutError> {
+    innermost(spends).await
+}
+
+#[timeout(name = "cooperative_budget::innermost", ms = short())]
+async fn innermost(spends: Spends) -> Result<(), TimeoutError> {
+    always_ready(spends).await
+}
+
+/// Guards against a limit that is looked at only by the outermost of several calls.
+#[test]
+fn the_innermost_of_three_calls_times_out() {
+    let outer = record("cooperative_budget::outermost");
+    for spends in EVERY_KIND {
+        let error = ends(move || current_thread().block_on(outermost(spends))).unwrap_err();
+        assert_eq!(error.name(), "cooperative_budget::innermost", "{spends:?}");
+        assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
+        assert!(error.elapsed() < SOON, "{spends:?}: {error}");
+    }
+    let kinds = outer.wait_for(EVERY_KIND.len());
+    assert!(
+        kinds
+            .iter()
+            .all(|kind| matches!(kind, EventKind::Failed(_))),
+        "the outer calls had time left: {kinds:?}"
+    );
+}
+
+#[timeout(name = "cooperative_budget::short", ms = short())]
+async fn short_call(spends: Spends) -> Result<(), TimeoutError> {
+    middle_of_short(spends).await
+}
+
+#[timeout(name = "cooperative_budget::middle_of_short", secs = 30)]
+async fn middle_of_short(spends: Spends) -> Result<(), TimeoutError> {
+    long(spends).await
+}
+
+#[timeout(name = "cooperative_budget::long", secs = 60)]
+async fn long(spends: Spends) -> Result<(), TimeoutError> {
+    always_ready(spends).await
+}
+
+/// Guards against inner calls that take a spent budget for time left.
+#[test]
+fn the_outermost_of_three_calls_times_out() {
+    let (middle, inner) = (
+        record("cooperative_budget::middle_of_short"),
+        record("cooperative_budget::long"),
+    );
+    for (count, spends) in EVERY_KIND.into_iter().enumerate() {
+        let error = ends(move || current_thread().block_on(short_call(spends))).unwrap_err();
+        assert_eq!(error.name(), "cooperative_budget::short", "{spends:?}");
+        assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
+        for recorder in [&middle, &inner] {
+            let mut kinds = recorder.kinds();
+            kinds.retain(|kind| !matches!(kind, EventKind::AbandonedWorkerFailed(_)));
+            let expected = vec![EventKind::DeadlineExceeded; count + 1];
+            assert_eq!(kinds, expected, "{spends:?}");
+        }
+    }
+}
+
+#[timeout(name = "cooperative_budget::beside", ms = short())]
+async fn beside() -> Result<(), TimeoutError> {
+    std::future::pending().await
+}
+
+/// Guards against a call whose neighbour in the same task spends the whole budget before it is polled.
+#[test]
+fn a_call_beside_an_operation_that_is_always_ready_times_out() {
+    for spends in EVERY_KIND {
+        let error = ends(move || {
+            current_thread().block_on(async {
+                let mut spender = std::pin::pin!(always_ready(spends));
+                let mut call = std::pin::pin!(beside());
+                std::future::poll_fn(|context| {
+                    assert!(spender.as_mut().poll(context).is_pending());
+                    call.as_mut().poll(context)
+                })
+                .await
+            })
+        })
+        .unwrap_err();
+        assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
+    }
+}
+
+#[timeout(name = "cooperative_budget::as_task", ms = 100, run = "task")]
+async fn as_task(spends: Spends, stopped: Arc<AtomicUsize>) -> Result<(), TimeoutError> {
+    let ready = cancel_token.run_until_cancelled(always_ready(spends)).await;
+    assert!(ready.is_none());
+    stopped.fetch_add(1, Ordering::SeqCst);
+    cancel_token.check()
+}
+
+/// Guards against a caller, or a token, that gets no turn beside a task which is always ready.
+#[test]
+fn a_task_that_is_always_ready_hears_its_signal() {
+    let recorder = record("cooperative_budget::as_task");
+    for (count, spends) in EVERY_KIND.into_iter().enumerate() {
+        let stopped = Arc::<AtomicUsize>::default();
+        let stops = Arc::clone(&stopped);
+        let error = ends(move || {
+            let runtime = current_thread();
+            let error = runtime.block_on(as_task(spends, stops)).unwrap_err();
+            runtime.block_on(async {
+                while Arc::strong_count(&stopped) > 1 {
+                    yield_now().await;
+                }
+            });
+            assert_eq!(stopped.load(Ordering::SeqCst), 1, "{spends:?}");
+            error
+        });
+        assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
+        let kinds = recorder.wait_for(2 * count + 2);
+        assert_eq!(kinds[2 * count], EventKind::TimedOut, "{spends:?}");
+        assert!(
+            matches!(kinds[2 * count + 1], EventKind::AbandonedWorkerFailed(_)),
+            "{spends:?}: {kinds:?}"
+        );
+    }
+}
+
+/// Guards against a wait for a token that is ready only with budget to spare.
+#[test]
+fn a_token_is_heard_with_no_budget_left() {
+    for spends in EVERY_KIND {
+        ends(move || {
+            current_thread().block_on(async {
+                let token = CancelToken::new();
+                let cancels = token.clone();
+                tokio::spawn(async move { cancels.cancel() });
+                let ready = token.run_until_cancelled(always_ready(spends)).await;
+                assert!(ready.is_none(), "{spends:?}");
+            });
+        });
+    }
+}

@@ -1,0 +1,194 @@
+//! `Outcome`, `CallStatus`, `TimeoutError`, `Deadline`: what is left of a call once it has ended.
+
+use crate::support;
+use std::error::Error;
+use std::io;
+use std::time::{Duration, Instant};
+
+use support::{block_on, limit, short, short_limit, until_fired};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError,
+};
+
+type Ended = Outcome<u32, String>;
+
+/// Each ending once, with its status.
+fn every_ending() -> [(CallStatus, Ended); 6] {
+    let long = limit("endings::each", 60_000);
+    let heeds = |token: CancelToken| until_fired(&token).map_err(|error| error.to_string());
+    [
+        (CallStatus::Ok, long.outcome(|_| Ok(7))),
+        (
+            CallStatus::Failed,
+            long.outcome(|_| Err("disk full".into())),
+        ),
+        (
+            CallStatus::TimedOut,
+            limit("endings::each", short()).outcome(heeds),
+        ),
+        (
+            CallStatus::DeadlineExceeded,
+            CallContext::current()
+                .with_deadline(Deadline::after(short_limit()))
+                .run(|| long.outcome_inline(heeds)),
+        ),
+        (
+            CallStatus::UpstreamCancelled,
+            long.outcome(move |token| {
+                token.cancel_with("shutting down");
+                heeds(token)
+            }),
+        ),
+        (
+            CallStatus::NotStarted,
+            block_on(long.outcome_task(|_| async { Ok(7) })),
+        ),
+    ]
+}
+
+#[test]
+fn an_outcome_is_exactly_one_of_six() {
+    for (status, outcome) in every_ending() {
+        assert_eq!(outcome.status(), status, "{outcome:?}");
+        assert_eq!(outcome.is_success(), status == CallStatus::Ok);
+        let error = outcome.timeout_error();
+        let has_value = matches!(status, CallStatus::Ok | CallStatus::Failed);
+        assert_eq!(error.is_none(), has_value, "{outcome:?}");
+        assert_eq!(error.map_or(status, TimeoutError::status), status);
+        assert_eq!(
+            outcome.clone().success().is_some(),
+            status == CallStatus::Ok
+        );
+        let failure = outcome.clone().failure();
+        assert_eq!(failure.is_some(), status == CallStatus::Failed);
+        let folded = outcome.fold(
+            |value| (CallStatus::Ok, value.to_string()),
+            |error| (CallStatus::Failed, error),
+            |error| (error.status(), error.to_string()),
+        );
+        assert_eq!(folded.0, status);
+    }
+}
+
+#[test]
+fn mapping_changes_the_value_and_not_the_ending() {
+    for (status, outcome) in every_ending() {
+        let mapped = outcome.map(u64::from).map_failure(|text| text.len());
+        assert_eq!(mapped.status(), status);
+        match mapped {
+            Outcome::Success(value) => assert_eq!(value, 7_u64),
+            Outcome::Failure(length) => assert_eq!(length, 9),
+            other => assert!(other.timeout_error().is_some()),
+        }
+    }
+}
+
+#[test]
+fn an_outcome_converts_into_the_result_that_a_call_gives() {
+    for (status, outcome) in every_ending() {
+        let outcome = outcome.map_failure(io::Error::other);
+        let result: Result<u32, io::Error> = outcome.into();
+        let kind = result.as_ref().map_err(io::Error::kind);
+        match status {
+            CallStatus::Ok => assert_eq!(kind, Ok(&7)),
+            CallStatus::TimedOut | CallStatus::DeadlineExceeded => {
+                assert_eq!(kind, Err(io::ErrorKind::TimedOut));
+            }
+            _ => assert_eq!(kind, Err(io::ErrorKind::Other), "{status}"),
+        }
+    }
+}
+
+#[test]
+fn an_error_says_in_one_line_what_happened() {
+    let expected = [
+        "timed out after ",
+        "ran past its caller's deadline after ",
+        "was cancelled after ",
+        "was not started: `run = \"task\"` needs a Tokio runtime",
+    ];
+    let errors = every_ending()
+        .into_iter()
+        .filter_map(|(_, outcome)| outcome.timeout_error().cloned());
+    for (error, expected) in errors.zip(expected) {
+        let text = error.to_string();
+        assert!(
+            text.starts_with(&format!("`endings::each` {expected}")),
+            "{text}"
+        );
+        assert!(!text.contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn an_error_is_small_shared_and_knows_its_reason() {
+    fn check<T: Clone + Send + Sync + 'static>() -> usize {
+        size_of::<T>()
+    }
+
+    assert!(check::<TimeoutError>() <= 64);
+    let reasons: Vec<_> = every_ending()
+        .into_iter()
+        .filter_map(|(_, outcome)| outcome.timeout_error().cloned())
+        .map(|error| (error.cause(), error.source().map(ToString::to_string)))
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            (Cause::TimedOut, None),
+            (Cause::DeadlineExceeded, None),
+            (Cause::Cancelled, Some("shutting down".into())),
+            (Cause::NoRuntime, None),
+        ]
+    );
+}
+
+/// The io error keeps the whole story.
+#[test]
+fn an_io_error_holds_the_timeout_error() {
+    let outcome = limit("endings::io", short()).outcome_inline(|token| until_fired(&token));
+    let error = io::Error::from(outcome.timeout_error().unwrap().clone());
+    let inner = error.get_ref().unwrap().downcast_ref::<TimeoutError>();
+    assert_eq!(inner.unwrap().name(), "endings::io");
+}
+
+#[test]
+fn a_deadline_is_an_instant_or_never() {
+    let now = Instant::now();
+    let (soon, late) = (
+        Deadline::at(now + Duration::from_secs(60)),
+        Deadline::after(Duration::from_secs(120)),
+    );
+    assert_eq!(soon.min(late), soon);
+    assert_eq!(late.min(soon), soon);
+    assert_eq!(soon.min(Deadline::never()), soon);
+    assert_eq!(Deadline::never().min(soon), soon);
+    assert!(!soon.has_passed() && soon.remaining().unwrap() <= Duration::from_secs(60));
+    assert!(late.remaining().unwrap() > Duration::from_secs(60));
+    let past = Deadline::from(now);
+    assert!(past.has_passed());
+    assert_eq!(past.remaining(), Some(Duration::ZERO));
+    assert_eq!(Deadline::after(Duration::MAX), Deadline::never());
+    assert_eq!(Deadline::never().remaining(), None);
+    assert!(!Deadline::never().has_passed());
+    assert_eq!(Deadline::current(), Deadline::never());
+}
+
+/// Crossing over to a sync call, which uses the system's clock, carries the time that is left.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_of_virtual_time_follows_that_time() {
+    let deadline = Deadline::after(Duration::from_secs(3600));
+    tokio::time::advance(Duration::from_secs(3000)).await;
+    assert_eq!(deadline.remaining(), Some(Duration::from_secs(600)));
+    let inside = CallContext::current().with_deadline(deadline).run(|| {
+        limit("endings::crossing", 86_400_000)
+            .outcome_inline(|token| Ok::<_, TimeoutError>(token.remaining()))
+    });
+    let left = inside.success().flatten().unwrap();
+    assert!(
+        left <= Duration::from_secs(600) && left > Duration::from_secs(500),
+        "{left:?}"
+    );
+    tokio::time::advance(Duration::from_secs(600)).await;
+    assert!(deadline.has_passed());
+}

@@ -1,0 +1,247 @@
+//! The operation's own failure reaches its caller as it is.
+
+use crate::{crowd, panics, support};
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::thread;
+use std::time::Duration;
+
+use panics::{Shown, record_panics, shown_as};
+use support::short;
+use support::{EVERY_WAY, Gate, Way, block_on, eventually, limit, record, runtime, until_fired};
+use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, Timeout};
+
+/// An error of somebody's own, whose identity can be told.
+#[derive(Clone, Debug)]
+struct StockError {
+    identity: Arc<()>,
+    source: Arc<io::Error>,
+}
+
+impl StockError {
+    fn new() -> Self {
+        Self {
+            identity: Arc::default(),
+            source: Arc::new(io::Error::other("disk")),
+        }
+    }
+}
+
+impl fmt::Display for StockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no stock")
+    }
+}
+
+impl Error for StockError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Payload(u32);
+
+type Ending = Outcome<(), StockError>;
+
+fn name(what: &str, way: Way) -> &'static str {
+    Box::leak(format!("failures_pass_through::{what}::{way:?}").into_boxed_str())
+}
+
+/// Guards against an error that is wrapped, rebuilt from its text, or cut off from its source.
+#[test]
+fn an_error_arrives_as_the_same_value_every_way() {
+    for way in EVERY_WAY {
+        let name = name("error", way);
+        let recorder = record(name);
+        let error = StockError::new();
+        let sent = error.clone();
+        let ending: Ending = way.run(&limit(name, 60_000), |_| Err(sent));
+        let Outcome::Failure(got) = ending else {
+            panic!("{way:?}: {ending:?}");
+        };
+        assert!(Arc::ptr_eq(&got.identity, &error.identity), "{way:?}");
+        assert_eq!(got.source().unwrap().to_string(), "disk", "{way:?}");
+        assert_eq!(
+            recorder.kinds(),
+            [EventKind::Failed(Failure::Error(
+                format!("{error:?}").into()
+            ))],
+            "{way:?}"
+        );
+    }
+}
+
+/// Runs a call that panics; what its caller unwinds with.
+fn unwinds(way: Way, timeout: &Timeout, op: fn(&CancelToken)) -> Box<dyn Any + Send> {
+    catch_unwind(AssertUnwindSafe(|| {
+        way.run(timeout, move |token| {
+            op(&token);
+            Ok::<_, StockError>(())
+        })
+    }))
+    .expect_err("the caller unwinds")
+}
+
+/// Guards against a panic text that is replaced, and against a panic that is shown again where it is passed on.
+#[test]
+fn a_panic_arrives_with_its_text_and_is_shown_once_every_way() {
+    const LINE: u32 = line!() + 2;
+    fn op(token: &CancelToken) {
+        panic!("wanted: cancelled={}", token.is_cancelled());
+    }
+
+    record_panics();
+    for (before, way) in EVERY_WAY.into_iter().enumerate() {
+        let name = name("text", way);
+        let recorder = record(name);
+        let payload = unwinds(way, &limit(name, 60_000), op);
+        assert_eq!(
+            payload.downcast_ref::<String>().unwrap(),
+            "wanted: cancelled=false",
+            "{way:?}"
+        );
+        assert_eq!(
+            recorder.kinds(),
+            [EventKind::Failed(Failure::Panic(
+                "wanted: cancelled=false".into()
+            ))],
+            "{way:?}"
+        );
+        let shown = Shown {
+            text: Some("wanted: cancelled=false".into()),
+            file: file!().into(),
+            line: LINE,
+        };
+        assert_eq!(
+            shown_as("wanted: cancelled=false"),
+            vec![shown; before + 1],
+            "{way:?}"
+        );
+    }
+}
+
+/// Guards against a payload that is boxed once more on its way, so that nobody can downcast it.
+#[test]
+fn a_panics_payload_arrives_as_it_is_every_way() {
+    fn with_hook(_: &CancelToken) {
+        panic_any(Payload(3));
+    }
+    fn without_hook(_: &CancelToken) {
+        resume_unwind(Box::new(Payload(3)));
+    }
+
+    record_panics();
+    for op in [with_hook, without_hook] {
+        for way in EVERY_WAY {
+            let name = name("payload", way);
+            let recorder = record(name);
+            let payload = unwinds(way, &limit(name, 60_000), op);
+            assert_eq!(payload.downcast_ref(), Some(&Payload(3)), "{way:?}");
+            assert!(
+                matches!(recorder.kinds()[..], [EventKind::Failed(Failure::Panic(_))]),
+                "{way:?}"
+            );
+        }
+    }
+}
+
+/// Guards against a failure in time that turns into a timeout because its caller looks only after the limit.
+#[test]
+fn a_failure_in_time_stands_though_its_caller_looks_late() {
+    fn late_look<C: Future<Output = Ending>>(gates: &[Gate; 2], call: C) -> Ending {
+        let [polled, after_the_limit] = gates;
+        let mut call = pin!(call);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(call.as_mut().poll(&mut context).is_pending());
+        polled.open();
+        after_the_limit.wait();
+        block_on(call)
+    }
+
+    record_panics();
+    let runtime = runtime();
+    crowd::crowd(4, 4, |row| {
+        let (on_worker, panics) = (row & 1 != 0, row & 2 != 0);
+        let what = format!("on worker: {on_worker}, panics: {panics}");
+        let name = Box::leak(format!("failures_pass_through::{what}").into_boxed_str());
+        let (timeout, recorder) = (limit(name, 3000), record(name));
+        let gates = [Gate::new(), Gate::new()];
+        let [polled, after_the_limit] = gates.clone();
+        let op = move |_| async move {
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(3100));
+                after_the_limit.open();
+            });
+            polled.wait();
+            assert!(!panics, "wanted: in time");
+            Err(StockError::new())
+        };
+        let _inside = runtime.enter();
+        let ending = catch_unwind(AssertUnwindSafe(|| {
+            if on_worker {
+                late_look(&gates, timeout.outcome_async_on_worker(op))
+            } else {
+                late_look(&gates, timeout.outcome_task(op))
+            }
+        }));
+        match ending {
+            Ok(Outcome::Failure(_)) => assert!(!panics, "{what}"),
+            Err(_) => assert!(panics, "{what}"),
+            other => panic!("{what}: {other:?}"),
+        }
+        let kinds = recorder.kinds();
+        assert!(
+            matches!(kinds[..], [EventKind::Failed(_)]),
+            "{what}: {kinds:?}"
+        );
+    });
+}
+
+/// Guards against an operation's own error after its signal that is taken for a failure, or lost.
+#[test]
+fn an_error_after_the_signal_is_a_timeout_and_is_told_late_every_way() {
+    for way in EVERY_WAY {
+        let name = name("heeds", way);
+        let recorder = record(name);
+        let ending: Ending = way.run(&limit(name, short()), |token| {
+            until_fired(&token).map_err(|_| StockError::new())?;
+            Ok(())
+        });
+        assert!(
+            matches!(ending, Outcome::TimedOut(_)),
+            "{way:?}: {ending:?}"
+        );
+        let kinds = recorder.wait_for(2);
+        assert_eq!(kinds[0], EventKind::TimedOut, "{way:?}");
+        let EventKind::AbandonedWorkerFailed(Failure::Error(text)) = &kinds[1] else {
+            panic!("{way:?}: {kinds:?}");
+        };
+        assert!(text.contains("StockError"), "{way:?}: {text}");
+    }
+}
+
+/// Guards against a panic that is swallowed because it came after the limit, although its caller is still there.
+#[test]
+fn a_panic_after_the_limit_reaches_a_caller_who_is_there() {
+    fn op(token: &CancelToken) {
+        eventually("the token fires", || token.is_cancelled());
+        panic!("wanted: after the signal");
+    }
+
+    record_panics();
+    for way in [Way::SyncInline, Way::AsyncInline] {
+        let payload = unwinds(way, &limit(name("after", way), short()), op);
+        assert_eq!(
+            payload.downcast_ref(),
+            Some(&"wanted: after the signal"),
+            "{way:?}"
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! No limit ends a call early, and no stray wake-up ends or prolongs one.
+
+use crate::{crowd, support};
+use std::future::{pending, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use support::{limit, runtime, until_fired};
+use timeout_runtime::{CancelToken, Outcome, TimeoutError};
+use tokio::runtime::Runtime;
+
+/// In milliseconds.
+const LIMITS: [u64; 5] = [1, 2, 5, 10, 33];
+const RUNS: usize = 500;
+const AT_ONCE: usize = 25;
+/// A call that is prolonged by each wake-up never ends; one that keeps its limit is never as late as this.
+const LATE: Duration = Duration::from_secs(30);
+
+type Ending = Outcome<u32, TimeoutError>;
+
+/// A call that must end by its limit of `ms`, no earlier: by the caller's clock, and by its own.
+#[track_caller]
+fn assert_not_early(ms: u64, start: Instant, ending: &Ending) {
+    let (measured, limit) = (start.elapsed(), Duration::from_millis(ms));
+    // On a busy machine no worker may have taken the operation by then.
+    let (Outcome::TimedOut(error) | Outcome::NotStarted(error)) = ending else {
+        panic!("{ending:?}");
+    };
+    assert!(error.is_timed_out(), "{error}");
+    assert!(measured >= limit, "{limit:?} ended after {measured:?}");
+    assert!(error.elapsed() >= limit, "{error}");
+    assert!(error.elapsed() <= measured, "{error}, not {measured:?}");
+}
+
+/// Guards against a wait that is rounded down, of parked callers and of tokens that nobody watches.
+#[test]
+fn a_sync_call_never_ends_before_its_limit() {
+    for ms in LIMITS {
+        crowd::crowd(AT_ONCE, RUNS, |run| {
+            let timeout = limit("never_early::sync", ms);
+            let body = |token: CancelToken| until_fired(&token);
+            let start = Instant::now();
+            let ending = if run.is_multiple_of(2) {
+                timeout.outcome(body)
+            } else {
+                timeout.outcome_inline(body)
+            };
+            assert_not_early(ms, start, &ending);
+        });
+    }
+}
+
+/// Guards against timers that ring early, for calls that are polled in place and for those that run elsewhere.
+#[test]
+fn an_async_call_never_ends_before_its_limit() {
+    async fn one(run: usize, ms: u64) {
+        let timeout = limit("never_early::async", ms);
+        let body = |token: CancelToken| async move {
+            token.cancelled().await;
+            Err(token.check().unwrap_err())
+        };
+        let start = Instant::now();
+        let ending = match run % 8 {
+            0 => timeout.outcome_async_on_worker(body).await,
+            1..4 => timeout.outcome_task(body).await,
+            4 | 5 => timeout.outcome_async(body).await,
+            _ => timeout.outcome_async(|_| pending()).await,
+        };
+        assert_not_early(ms, start, &ending);
+    }
+
+    let runtime = runtime();
+    for ms in LIMITS {
+        for first in (0..RUNS).step_by(100) {
+            runtime.block_on(join_all((first..first + 100).map(|run| one(run, ms))));
+        }
+    }
+}
+
+/// Guards against a limit that is rounded down, or cut short, where Tokio's clock is virtual.
+#[tokio::test(start_paused = true)]
+async fn on_a_paused_clock_a_call_ends_at_its_limit() {
+    for ms in LIMITS {
+        let limit_ms = Duration::from_millis(ms);
+        for way in 0..2 {
+            let timeout = limit("never_early::paused", ms);
+            let start = tokio::time::Instant::now();
+            let ending: Ending = match way {
+                0 => timeout.outcome_async(|_| pending()).await,
+                _ => timeout.outcome_task(|_| pending()).await,
+            };
+            let measured = start.elapsed();
+            assert!(matches!(ending, Outcome::TimedOut(_)), "{ending:?}");
+            let tick = Duration::from_millis(1);
+            assert!(
+                (limit_ms..=limit_ms + tick).contains(&measured),
+                "{measured:?}"
+            );
+        }
+    }
+}
+
+/// Wakes somebody every 2 ms, until dropped.
+struct Strays(Arc<AtomicBool>);
+
+impl Strays {
+    fn new(wake: impl Fn() + Send + 'static) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&over);
+        thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                wake();
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        Self(over)
+    }
+
+    fn unpark(thread: Thread) -> Self {
+        Self::new(move || thread.unpark())
+    }
+}
+
+impl Drop for Strays {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[track_caller]
+fn assert_in_time(start: Instant, wanted: Duration) {
+    let measured = start.elapsed();
+    assert!(measured >= wanted, "ended after {measured:?}");
+    assert!(measured < wanted + LATE, "ended after {measured:?}");
+}
+
+/// Guards against a parked caller who takes a stray wake-up for the end, or starts his wait anew after each.
+#[test]
+fn stray_unparks_neither_end_nor_prolong_a_sync_call() {
+    crowd::ends(|| {
+        let _strays = Strays::unpark(thread::current());
+        for inline in [false, true] {
+            let timeout = limit("never_early::unparked", 50);
+            let start = Instant::now();
+            let ending = if inline {
+                timeout.outcome_inline(|token| until_fired(&token))
+            } else {
+                timeout.outcome(|token| until_fired(&token))
+            };
+            assert_not_early(50, start, &ending);
+            assert_in_time(start, Duration::from_millis(50));
+        }
+    });
+}
+
+/// Guards against the same in what blocking code waits with.
+#[test]
+fn stray_unparks_neither_end_nor_prolong_a_sleep() {
+    crowd::ends(|| {
+        let _strays = Strays::unpark(thread::current());
+        let (token, nap) = (CancelToken::new(), Duration::from_millis(50));
+        let start = Instant::now();
+        token.sleep(nap).unwrap();
+        assert_in_time(start, nap);
+        let start = Instant::now();
+        assert_eq!(token.wait_timeout(nap), None);
+        assert_in_time(start, nap);
+    });
+}
+
+/// Guards against a future that arms its timer anew, for the whole limit, each time it is polled.
+#[test]
+fn stray_wakes_neither_end_nor_prolong_an_async_call() {
+    let runtime = runtime();
+    for way in 0..3 {
+        // A busy machine may take longer than a limit for the wakes; then there is another, longer one.
+        let mut limits = (0..10).map(|doubled| 50 << doubled);
+        let woken = limits.any(|ms| is_woken_before_its_end(&runtime, way, ms));
+        assert!(woken, "there were no stray wakes");
+    }
+}
+
+/// Makes a call whose task is woken every 2 ms. Returns whether it was woken more than once.
+fn is_woken_before_its_end(runtime: &Runtime, way: usize, ms: u64) -> bool {
+    let waker = Arc::new(Mutex::new(Waker::noop().clone()));
+    let seen = Arc::clone(&waker);
+    let _strays = Strays::new(move || seen.lock().unwrap().wake_by_ref());
+    let timeout = limit("never_early::woken", ms);
+    let polls = crowd::ends({
+        let runtime = runtime.handle().clone();
+        move || {
+            runtime.block_on(async {
+                let start = Instant::now();
+                let (ending, polls) = match way {
+                    0 => stored(waker, timeout.outcome_async(|_| pending())).await,
+                    1 => stored(waker, timeout.outcome_task(|_| pending())).await,
+                    _ => {
+                        let body = |_| pending();
+                        stored(waker, timeout.outcome_async_on_worker(body)).await
+                    }
+                };
+                assert_not_early(ms, start, &ending);
+                assert_in_time(start, Duration::from_millis(ms));
+                polls
+            })
+        }
+    });
+    polls > 3
+}
+
+/// Awaits `call`, whose task can be woken by what is in `place`. Returns how often it was polled, too.
+async fn stored(place: Arc<Mutex<Waker>>, call: impl Future<Output = Ending>) -> (Ending, usize) {
+    let mut call = pin!(call);
+    let mut polls = 0;
+    let ending = poll_fn(|context| {
+        polls += 1;
+        place.lock().unwrap().clone_from(context.waker());
+        match call.as_mut().poll(context) {
+            Poll::Ready(ending) => Poll::Ready(ending),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await;
+    (ending, polls)
+}
+
+/// Guards against a limit that is rounded down to a coarser step: what needs nearly all of it must be able to succeed.
+#[test]
+fn an_operation_may_use_nearly_all_of_its_limit() {
+    // The time in which a busy machine hands over and wakes grows less than the limit does.
+    let mut limits = (0..10).flat_map(|doubled| [50 << doubled; 4]);
+    let succeeds = limits.any(|ms| {
+        let nearly = Duration::from_millis(ms / 50 * 49);
+        let sync = limit("never_early::nearly", ms).outcome(move |_| {
+            thread::sleep(nearly);
+            Ok::<_, TimeoutError>(())
+        });
+        sync.is_success()
+    });
+    assert!(succeeds, "it was cut short each time");
+}

@@ -1,0 +1,257 @@
+//! Rule 5: nothing starts late.
+
+use crate::support;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use support::{
+    ASYNC, EVERY_WAY, Gate, Way, block_on, limit, poll_once, record, short, until_fired, until_past,
+};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, EventKind, Outcome, Timeout, TimeoutError,
+};
+
+type Runs = Arc<AtomicUsize>;
+
+annotated! {
+    mod in_no_time, [name = "nothing_starts_late::zero", ms = limit], (limit: u64, runs: Runs) -> Result<u64, TimeoutError> {
+        runs.fetch_add(1, Ordering::SeqCst);
+        Ok(limit)
+    }
+}
+
+#[test]
+fn a_limit_expression_of_zero_has_expired_on_entry() {
+    for way in EVERY_WAY {
+        let recorder = record("nothing_starts_late::zero");
+        let runs = Runs::default();
+        let error = in_no_time::call(way, 0, runs.clone()).unwrap_err();
+        assert!(error.is_timed_out() && !error.was_started(), "{way:?}");
+        assert_eq!(error.status(), CallStatus::NotStarted, "{way:?}");
+        assert_eq!(runs.load(Ordering::SeqCst), 0, "{way:?}");
+        assert_eq!(
+            recorder.kinds(),
+            [EventKind::NotStarted(Cause::TimedOut)],
+            "{way:?}"
+        );
+    }
+}
+
+annotated! {
+    mod given, [name = "nothing_starts_late::given", secs = 60], (cancel_token: CancelToken, runs: Runs)
+    -> Result<(), TimeoutError> {
+        runs.fetch_add(1, Ordering::SeqCst);
+        cancel_token.check()
+    }
+}
+
+#[test]
+fn a_call_that_is_given_a_cancelled_token_does_not_start() {
+    for way in EVERY_WAY {
+        let recorder = record("nothing_starts_late::given");
+        let (request, runs) = (CancelToken::new(), Runs::default());
+        request.cancel();
+        let error = given::call(way, request.child(), runs.clone()).unwrap_err();
+        assert!(error.is_cancelled() && !error.was_started(), "{way:?}");
+        assert_eq!(runs.load(Ordering::SeqCst), 0, "{way:?}");
+        assert_eq!(
+            recorder.kinds(),
+            [EventKind::NotStarted(Cause::Cancelled)],
+            "{way:?}"
+        );
+    }
+}
+
+/// Makes a call inside one whose token has fired, there in the context that `context` makes of the current one.
+fn inside_fired(
+    outer: &Timeout,
+    outer_way: Way,
+    inner_way: Way,
+    context: fn(CallContext) -> CallContext,
+) -> (Outcome<(), TimeoutError>, usize) {
+    let (sender, inside) = std::sync::mpsc::channel();
+    let own_limit = outer.limit() < support::SOON;
+    let _ = outer_way.run(outer, move |token| {
+        if own_limit {
+            until_past(&token);
+        } else {
+            token.cancel();
+        }
+        let runs = Runs::default();
+        let counted = runs.clone();
+        let outcome = context(CallContext::current()).run(|| {
+            inner_way.run(&limit("nothing_starts_late::inner", 60_000), move |_| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, TimeoutError>(())
+            })
+        });
+        sender.send((outcome, runs.load(Ordering::SeqCst))).unwrap();
+        Ok::<_, TimeoutError>(())
+    });
+    inside.recv_timeout(support::SOON).unwrap()
+}
+
+#[test]
+fn a_call_inside_one_that_has_expired_does_not_start() {
+    let outer = limit("nothing_starts_late::outer", short());
+    for outer_way in EVERY_WAY {
+        for inner_way in EVERY_WAY {
+            let (outcome, runs) = inside_fired(&outer, outer_way, inner_way, |current| current);
+            assert!(
+                matches!(&outcome, Outcome::NotStarted(error) if error.is_deadline_exceeded()),
+                "{inner_way:?} in {outer_way:?}: {outcome:?}"
+            );
+            assert_eq!(runs, 0, "{inner_way:?} in {outer_way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_call_inside_one_that_was_cancelled_does_not_start() {
+    let outer = limit("nothing_starts_late::outer", 60_000);
+    for outer_way in EVERY_WAY {
+        for inner_way in EVERY_WAY {
+            let (outcome, runs) = inside_fired(&outer, outer_way, inner_way, |current| current);
+            assert!(
+                matches!(&outcome, Outcome::NotStarted(error) if error.is_cancelled()),
+                "{inner_way:?} in {outer_way:?}: {outcome:?}"
+            );
+            assert_eq!(runs, 0, "{inner_way:?} in {outer_way:?}");
+        }
+    }
+}
+
+#[test]
+fn cleanup_in_a_detached_context_starts_after_the_signal() {
+    for outer in [
+        limit("nothing_starts_late::outer", short()),
+        limit("nothing_starts_late::outer", 60_000),
+    ] {
+        for way in EVERY_WAY {
+            let (outcome, runs) = inside_fired(&outer, way, way, |_| CallContext::detached());
+            assert!(outcome.is_success(), "{way:?}: {outcome:?}");
+            assert_eq!(runs, 1, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn the_error_says_how_cleanup_can_be_run() {
+    for limit_ms in [short(), 60_000] {
+        let outer = limit("nothing_starts_late::outer", limit_ms);
+        let way = Way::SyncInline;
+        let (outcome, _) = inside_fired(&outer, way, way, |current| current);
+        let text = outcome.timeout_error().unwrap().to_string();
+        assert!(text.contains("CallContext::detached()"), "{text}");
+    }
+}
+
+/// A task that its runtime has had no time for is withdrawn.
+#[test]
+fn a_task_that_was_not_polled_before_the_deadline_never_runs() {
+    let recorder = record("nothing_starts_late::withdrawn");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let runs = Runs::default();
+    let counted = runs.clone();
+    let outcome = {
+        let _inside = runtime.enter();
+        let timeout = limit("nothing_starts_late::withdrawn", short());
+        block_on(timeout.outcome_task(|_| async move {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok::<_, TimeoutError>(())
+        }))
+    };
+    assert!(
+        matches!(&outcome, Outcome::NotStarted(error) if error.is_timed_out()),
+        "{outcome:?}"
+    );
+    runtime.block_on(tokio::task::yield_now());
+    drop(runtime);
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    assert_eq!(recorder.kinds(), [EventKind::NotStarted(Cause::TimedOut)]);
+}
+
+/// Guards against a call that says it was started, when its runtime was gone before the first poll.
+#[test]
+fn a_task_that_is_destroyed_before_it_was_polled_was_not_started() {
+    let recorder = record("nothing_starts_late::destroyed");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let woken = Gate::new();
+    let mut call = {
+        let _inside = runtime.enter();
+        let timeout = limit("nothing_starts_late::destroyed", 600_000);
+        let mut call = Box::pin(timeout.outcome_task(|_| async { Ok::<_, TimeoutError>(()) }));
+        assert!(poll_once(&mut call, &woken).is_pending());
+        call
+    };
+    drop(runtime);
+    woken.wait();
+    let ending = poll_once(&mut call, &woken);
+    assert!(
+        matches!(&ending, Poll::Ready(Outcome::NotStarted(error)) if error.is_cancelled()),
+        "{ending:?}"
+    );
+    assert_eq!(recorder.kinds(), [EventKind::NotStarted(Cause::Cancelled)]);
+}
+
+#[test]
+fn a_task_without_a_tokio_runtime_does_not_start() {
+    let recorder = record("nothing_starts_late::no_runtime");
+    let runs = Runs::default();
+    let counted = runs.clone();
+    let outcome = block_on(
+        limit("nothing_starts_late::no_runtime", 60_000).outcome_task(|_| async move {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok::<_, TimeoutError>(())
+        }),
+    );
+    let Outcome::NotStarted(error) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(error.cause(), Cause::NoRuntime);
+    assert_eq!(error.status(), CallStatus::NotStarted);
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
+    assert_eq!(recorder.kinds(), [EventKind::NotStarted(Cause::NoRuntime)]);
+}
+
+#[test]
+fn the_other_ways_need_no_tokio_runtime() {
+    let timeout = limit("nothing_starts_late::anywhere", short());
+    for way in [Way::AsyncInline, Way::AsyncWorker] {
+        let heeds = block_on(way.start(&timeout, |token| async move {
+            token.cancelled().await;
+            token.check()
+        }));
+        assert!(matches!(heeds, Outcome::TimedOut(_)), "{way:?}: {heeds:?}");
+    }
+    for way in [Way::SyncWorker, Way::SyncInline] {
+        let heeds = way.run(&timeout, |token| until_fired(&token));
+        assert!(matches!(heeds, Outcome::TimedOut(_)), "{way:?}: {heeds:?}");
+    }
+}
+
+/// The clock starts at the first poll, so a future that was made long ago is not late, and one that is dropped has called nothing.
+#[tokio::test(start_paused = true)]
+async fn an_async_call_does_not_start_before_its_first_poll() {
+    let recorder = record("nothing_starts_late::first_poll");
+    for way in ASYNC {
+        let timeout = limit("nothing_starts_late::first_poll", 20_000);
+        let make = || way.start(&timeout, |_| async { Ok::<_, TimeoutError>(7) });
+        let (dropped, call) = (make(), make());
+        tokio::time::advance(timeout.limit() * 2).await;
+        drop(dropped);
+        let outcome = call.await;
+        assert!(
+            matches!(outcome, Outcome::Success(7)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+    assert_eq!(recorder.kinds(), vec![EventKind::Succeeded; 3]);
+}

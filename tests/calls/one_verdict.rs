@@ -1,0 +1,256 @@
+//! Rule 1: one verdict, decided by one atomic word, taken by the caller's side.
+
+use crate::support;
+use std::collections::HashMap;
+use std::task::Poll;
+use std::time::Duration;
+
+use support::{
+    APART, EVERY_WAY, Gate, TIMED, Way, limit, poll_once, record, runtime, short, short_limit,
+    until_fired, until_past,
+};
+use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutError};
+
+const GRACE: Duration = Duration::from_secs(60);
+
+#[test]
+fn an_answer_in_time_is_a_success_every_way() {
+    let recorder = record("one_verdict::in_time");
+    for way in EVERY_WAY {
+        let outcome = way.run(&limit("one_verdict::in_time", 60_000), |_| {
+            Ok::<_, TimeoutError>(7)
+        });
+        assert!(
+            matches!(outcome, Outcome::Success(7)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+    assert_eq!(recorder.kinds(), vec![EventKind::Succeeded; 5]);
+}
+
+#[test]
+fn an_operation_that_heeds_its_token_is_timed_out_every_way() {
+    for way in EVERY_WAY {
+        let outcome = way.run(&limit("one_verdict::heeds", short()), |token| {
+            until_fired(&token)
+        });
+        let Outcome::TimedOut(error) = outcome else {
+            panic!("{way:?}: {outcome:?}");
+        };
+        assert!(error.elapsed() >= short_limit(), "{way:?}");
+    }
+}
+
+#[test]
+fn an_operation_that_ignores_its_token_is_timed_out_where_the_caller_is_free() {
+    for way in APART {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let outcome = way.run(&limit("one_verdict::ignores", short()), move |_| {
+            held.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        let Outcome::TimedOut(error) = outcome else {
+            panic!("{way:?}: {outcome:?}");
+        };
+        assert!(error.elapsed() >= short_limit(), "{way:?}");
+        gate.open();
+    }
+}
+
+/// Guards against the success of an operation that held up its caller's clock until it had ended.
+#[test]
+fn a_late_success_is_abandoned_unless_a_poll_in_place_returns_it() {
+    for way in TIMED {
+        let recorder = record("one_verdict::late");
+        let returned = Gate::new();
+        let after = way.abandons().then(|| returned.clone());
+        let outcome = way.run(&limit("one_verdict::late", short()), move |token| {
+            until_past(&token);
+            if let Some(after) = after {
+                after.wait();
+            }
+            Ok::<_, TimeoutError>(7)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        returned.open();
+        assert_eq!(
+            recorder.wait_for(2),
+            [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
+            "{way:?}"
+        );
+    }
+}
+
+#[test]
+fn a_success_within_the_grace_counts_every_way() {
+    let recorder = record("one_verdict::grace");
+    for way in EVERY_WAY {
+        let timeout = limit("one_verdict::grace", short()).with_grace(GRACE);
+        let outcome = way.run(&timeout, |token| {
+            until_past(&token);
+            Ok::<_, TimeoutError>(7)
+        });
+        assert!(
+            matches!(outcome, Outcome::Success(7)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+    for event in recorder.events() {
+        assert_eq!(event.kind, EventKind::Succeeded);
+        assert!(event.elapsed > short_limit(), "{event}");
+    }
+}
+
+#[test]
+fn a_success_after_the_grace_is_abandoned_unless_a_poll_in_place_returns_it() {
+    for way in TIMED {
+        let recorder = record("one_verdict::after_grace");
+        let timeout =
+            limit("one_verdict::after_grace", short()).with_grace(Duration::from_millis(20));
+        let returned = Gate::new();
+        let after = way.abandons().then(|| returned.clone());
+        let outcome = way.run(&timeout, move |token| {
+            let _ = token.wait_timeout(Duration::MAX);
+            std::thread::sleep(Duration::from_millis(25));
+            if let Some(after) = after {
+                after.wait();
+            }
+            Ok::<_, TimeoutError>(7)
+        });
+        let Outcome::TimedOut(error) = outcome else {
+            panic!("{way:?}: {outcome:?}");
+        };
+        assert!(
+            error.elapsed() >= Duration::from_millis(short() + 20),
+            "{way:?}"
+        );
+        returned.open();
+        let told = recorder.wait_for(2);
+        assert_eq!(told[1], EventKind::AbandonedWorkerSucceeded, "{way:?}");
+    }
+}
+
+/// Guards against a caller who looks at the clock before he looks for the answer.
+#[test]
+fn a_published_answer_wins_over_a_deadline_that_has_passed_too() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    for way in [Way::AsyncTask, Way::AsyncWorker] {
+        let recorder = record("one_verdict::tie");
+        let (go, published) = (Gate::new(), Gate::new());
+        let held = go.clone();
+        let mut call = way.start(&limit("one_verdict::tie", 2_000), |token| async move {
+            held.wait();
+            Ok::<_, TimeoutError>(token)
+        });
+        assert!(poll_once(&mut call, &published).is_pending());
+        go.open();
+        published.wait();
+        // The caller comes back long after the deadline.
+        std::thread::sleep(Duration::from_millis(2_100));
+        let ending = poll_once(&mut call, &Gate::new());
+        assert!(
+            matches!(ending, Poll::Ready(Outcome::Success(_))),
+            "{way:?}: {ending:?}"
+        );
+        let event = &recorder.events()[0];
+        assert_eq!(event.kind, EventKind::Succeeded, "{way:?}");
+        assert!(event.elapsed <= Duration::from_secs(2), "{way:?}: {event}");
+    }
+}
+
+/// An answer that opens the first gate, and waits for the second, while it is asked what it means: between the operation's reading of
+/// the clock and its publication.
+enum Held {
+    Answer(Gate, Gate),
+    Neither(TimeoutError),
+}
+
+impl FromTimeout for Held {
+    fn from_timeout(error: TimeoutError) -> Self {
+        Self::Neither(error)
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        match self {
+            Self::Answer(read, publish) => {
+                read.open();
+                publish.wait();
+                Ending::Answer
+            }
+            Self::Neither(error) => Ending::Error(error),
+        }
+    }
+}
+
+annotated! {
+    mod held, [name = "one_verdict::held", secs = 1], (read: Gate, publish: Gate) -> Held {
+        Held::Answer(read, publish)
+    }
+}
+
+#[test]
+fn an_answer_in_time_that_is_published_too_late_is_abandoned() {
+    for way in APART {
+        let recorder = record("one_verdict::held");
+        let (read, publish) = (Gate::new(), Gate::new());
+        match held::call(way, read.clone(), publish.clone()) {
+            Held::Neither(error) => assert!(error.is_timed_out(), "{way:?}"),
+            Held::Answer(..) => panic!("{way:?}: an answer was published behind a shut gate"),
+        }
+        read.wait();
+        publish.open();
+        assert_eq!(
+            recorder.wait_for(2),
+            [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
+            "{way:?}"
+        );
+        let event = &recorder.events()[1];
+        assert!(event.elapsed <= Duration::from_secs(1), "{way:?}: {event}");
+    }
+}
+
+/// However near the operation comes to its end, its ending and its event agree, and no success is longer than allowed.
+#[test]
+fn no_success_is_longer_than_limit_and_grace() {
+    const ROUNDS: usize = 60;
+    const LONGEST: Duration = Duration::from_millis(3);
+    let recorder = record("one_verdict::race");
+    let mut successes = 0;
+    for round in 0..ROUNDS * TIMED.len() {
+        let way = TIMED[round % TIMED.len()];
+        let timeout = limit("one_verdict::race", 2).with_grace(Duration::from_millis(1));
+        let outcome = way.run(&timeout, |token| {
+            while token.remaining().is_some_and(|left| !left.is_zero()) {
+                std::hint::spin_loop();
+            }
+            let busy = std::time::Instant::now();
+            while busy.elapsed() < Duration::from_micros(900) {
+                std::hint::spin_loop();
+            }
+            Ok::<_, TimeoutError>(7)
+        });
+        successes += usize::from(outcome.is_success());
+    }
+    support::eventually("nothing is abandoned", || {
+        timeout_runtime::workers::abandoned()
+            .iter()
+            .all(|left| left.name != "one_verdict::race")
+    });
+    let mut verdicts = HashMap::<CallId, usize>::new();
+    let mut succeeded = 0;
+    for event in recorder.events() {
+        *verdicts.entry(event.call).or_default() += usize::from(event.kind.is_verdict());
+        if event.kind == EventKind::Succeeded {
+            succeeded += 1;
+            assert!(event.elapsed <= LONGEST, "{event}");
+        }
+    }
+    assert_eq!(succeeded, successes);
+    assert_eq!(verdicts.len(), ROUNDS * TIMED.len());
+    assert!(verdicts.values().all(|&count| count == 1), "{verdicts:?}");
+}

@@ -1,0 +1,177 @@
+//! Rule 2: only a success may tie with the end of the wait; an error must precede the signal.
+
+use crate::support;
+use std::fmt;
+use std::time::Duration;
+
+use support::{APART, EVERY_WAY, Gate, Way, limit, record, short, until_past};
+use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, TimeoutError};
+
+const GRACE: Duration = Duration::from_secs(60);
+
+#[test]
+fn an_error_before_the_signal_is_a_failure_every_way() {
+    for way in EVERY_WAY {
+        let recorder = record("only_a_success::before");
+        let outcome = way.run(&limit("only_a_success::before", 60_000), |_| {
+            Err::<(), _>("disk full")
+        });
+        assert!(
+            matches!(outcome, Outcome::Failure("disk full")),
+            "{way:?}: {outcome:?}"
+        );
+        assert_eq!(
+            recorder.kinds(),
+            [EventKind::Failed(Failure::Error("\"disk full\"".into()))],
+            "{way:?}"
+        );
+    }
+}
+
+/// Guards against the error of an operation that heeds its signal being taken for its own failure.
+#[test]
+fn an_error_after_the_deadline_is_the_deadline_also_within_the_grace() {
+    for way in EVERY_WAY {
+        let recorder = record("only_a_success::grace");
+        let timeout = limit("only_a_success::grace", short()).with_grace(GRACE);
+        let outcome = way.run(&timeout, |token| {
+            until_past(&token);
+            Err::<(), _>("interrupted")
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        assert_eq!(
+            recorder.wait_for(2),
+            [
+                EventKind::TimedOut,
+                EventKind::AbandonedWorkerFailed(Failure::Error("\"interrupted\"".into()))
+            ],
+            "{way:?}"
+        );
+    }
+}
+
+#[test]
+fn an_error_after_the_token_was_cancelled_is_the_cancellation() {
+    for way in EVERY_WAY {
+        let recorder = record("only_a_success::cancelled");
+        let timeout = limit("only_a_success::cancelled", 60_000).with_grace(GRACE);
+        let outcome = way.run(&timeout, |token| {
+            token.cancel();
+            Err::<(), _>("interrupted")
+        });
+        assert!(
+            matches!(outcome, Outcome::Cancelled(_)),
+            "{way:?}: {outcome:?}"
+        );
+        assert_eq!(
+            recorder.wait_for(2),
+            [
+                EventKind::Cancelled,
+                EventKind::AbandonedWorkerFailed(Failure::Error("\"interrupted\"".into()))
+            ],
+            "{way:?}"
+        );
+    }
+}
+
+#[test]
+fn a_success_after_the_token_was_cancelled_is_a_success() {
+    for way in EVERY_WAY {
+        let timeout = limit("only_a_success::success", 60_000).with_grace(GRACE);
+        let outcome = way.run(&timeout, |token| {
+            token.cancel();
+            Ok::<_, TimeoutError>(7)
+        });
+        assert!(
+            matches!(outcome, Outcome::Success(7)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+}
+
+/// The clock alone decides, where nobody has asked for a token and nobody gives the signal.
+#[test]
+fn an_error_after_the_deadline_is_the_deadline_where_no_token_fires() {
+    for cancel in [true, false] {
+        let timeout = limit("only_a_success::clock", short()).cancel_on_timeout(cancel);
+        let outcome = Way::SyncInline.run(&timeout, |_| {
+            std::thread::sleep(Duration::from_millis(short() + 5));
+            Err::<(), _>("too slow")
+        });
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+    }
+}
+
+/// An error whose `Debug` opens the first gate and waits for the second: between the reading of the clock and the publication.
+struct Slow(Gate, Gate);
+
+impl fmt::Debug for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.open();
+        self.1.wait();
+        f.write_str("slow")
+    }
+}
+
+#[test]
+fn an_error_in_time_that_is_published_too_late_is_abandoned() {
+    for way in APART {
+        let recorder = record("only_a_success::published");
+        let (read, publish) = (Gate::new(), Gate::new());
+        let error = Slow(read.clone(), publish.clone());
+        let outcome = way.run(&limit("only_a_success::published", 1_000), |_| {
+            Err::<(), _>(error)
+        });
+        read.wait();
+        publish.open();
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        assert_eq!(
+            recorder.wait_for(2),
+            [
+                EventKind::TimedOut,
+                EventKind::AbandonedWorkerFailed(Failure::Error("slow".into()))
+            ],
+            "{way:?}"
+        );
+        let event = &recorder.events()[1];
+        assert!(event.elapsed <= Duration::from_secs(1), "{way:?}: {event}");
+    }
+}
+
+annotated! {
+    mod nothing, [name = "only_a_success::nothing", secs = 60, grace = GRACE], (found: Option<u8>, fire: bool) -> Option<u8> {
+        if fire {
+            let token: CancelToken = cancel_token;
+            token.cancel();
+        }
+        found
+    }
+}
+
+/// `None` is what a search finds when there is nothing, and what it gives up with when it is told to.
+#[test]
+fn no_value_is_a_success_before_the_signal_and_like_an_error_after_it() {
+    for way in EVERY_WAY {
+        let recorder = record("only_a_success::nothing");
+        assert_eq!(nothing::call(way, None, false), None);
+        assert_eq!(nothing::call(way, Some(7), true), Some(7));
+        assert_eq!(
+            recorder.wait_for(2),
+            [EventKind::Succeeded, EventKind::Succeeded],
+            "{way:?}"
+        );
+        assert_eq!(nothing::call(way, None, true), None);
+        let told = recorder.wait_for(4);
+        assert_eq!(told[2], EventKind::Cancelled, "{way:?}");
+        assert!(
+            matches!(told[3], EventKind::AbandonedWorkerFailed(_)),
+            "{way:?}: {told:?}"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! Random calls inside calls, in paused time, against a model of the rules: who ends when, and why, what is told, given and read.
+
+use crate::{rules, scenario, seen, stage};
+use std::time::Duration;
+
+use proptest::prelude::{ProptestConfig, TestCaseError};
+use proptest::{prop_assert, prop_assert_eq, proptest};
+use rules::{NEVER, Played};
+use scenario::{Answer, scenario};
+use seen::{Ending, Seen};
+use stage::{Note, OVER, Sight, Told, play};
+use timeout_runtime::{CallStatus, Cause, EventKind, Failure};
+
+/// What the return of a call has to say of its ending.
+fn status(ending: Ending) -> Option<CallStatus> {
+    Some(match ending {
+        Ending::Answered(Answer::Ok) => CallStatus::Ok,
+        Ending::Answered(_) => CallStatus::Failed,
+        Ending::Ended(Cause::TimedOut) => CallStatus::TimedOut,
+        Ending::Ended(Cause::DeadlineExceeded) => CallStatus::DeadlineExceeded,
+        Ending::Ended(_) => CallStatus::UpstreamCancelled,
+        Ending::NotStarted(_) => CallStatus::NotStarted,
+        Ending::Dropped => return None,
+    })
+}
+
+type Check = Result<(), TestCaseError>;
+
+/// Rule 5.
+fn check_start(played: &Played<'_>, depth: usize) -> Check {
+    let seen = &played.seen[depth];
+    if let Some((at, left)) = seen.started {
+        prop_assert_eq!(Some(at), seen.entered, "it starts on entry");
+        let inside = played.inside(depth);
+        let expected = (inside != NEVER).then(|| inside - at);
+        prop_assert_eq!(left, expected, "what is left to calls inside");
+        prop_assert!(
+            played.ended_rightly(depth),
+            "the operation ended otherwise: {:?}",
+            seen.ended
+        );
+    }
+    let is_innermost = depth + 1 == played.seen.len();
+    prop_assert!(
+        is_innermost || played.called_rightly(depth),
+        "the call inside"
+    );
+    Ok(())
+}
+
+/// Rules 1 to 4.
+fn check_ending(played: &Played<'_>, depth: usize) -> Check {
+    let (seen, allowed) = (&played.seen[depth], played.endings(depth));
+    let Some((at, ending)) = seen.ending() else {
+        return Err(TestCaseError::fail("each call has a verdict"));
+    };
+    prop_assert!(
+        allowed.contains(&(at, ending)),
+        "{ending:?} at {at}, not one of {allowed:?}"
+    );
+    let refused = matches!(ending, Ending::NotStarted(_));
+    prop_assert!(
+        !refused || seen.started.is_none(),
+        "it started all the same"
+    );
+
+    let Some((returned_at, returned)) = seen.returned else {
+        prop_assert_eq!(ending, Ending::Dropped, "it never returned");
+        return Ok(());
+    };
+    prop_assert_eq!(returned_at, at, "it returns with its verdict");
+    prop_assert_eq!(Some(returned.status), status(ending));
+    prop_assert_eq!(returned.panicked, ending == Ending::Answered(Answer::Panic));
+    let elapsed = at - seen.entered.unwrap_or(at);
+    let error = match ending {
+        Ending::Ended(cause) => Some((cause, true, elapsed)),
+        Ending::NotStarted(cause) => Some((cause, false, elapsed)),
+        _ => None,
+    };
+    prop_assert_eq!(returned.error, error);
+    Ok(())
+}
+
+/// Rules 6 and 7.
+fn check_told(played: &Played<'_>, depth: usize) -> Check {
+    let seen = &played.seen[depth];
+    let (Some((verdict, late)), Some((at, ending))) = (seen.told.split_first(), seen.ending())
+    else {
+        return Err(TestCaseError::fail("each call has a verdict"));
+    };
+    let one_number = late.iter().all(|(_, told)| told.id == verdict.1.id);
+    prop_assert!(one_number, "one call, one number");
+    let told_late: Vec<_> = late.iter().map(|(at, told)| (*at, answer(told))).collect();
+    let expected = played.late(depth).map(|(at, answer)| (at, Some(answer)));
+    prop_assert_eq!(told_late, Vec::from_iter(expected), "what is told late");
+    let limit = played.scenario.calls[depth]
+        .limit
+        .map(Duration::from_millis);
+    prop_assert!(seen.told.iter().all(|(_, told)| told.limit == limit));
+
+    // Of an answer, also of a late one, it is the operation's; of other endings, that of the caller's going.
+    let entered = seen.entered.unwrap_or(at);
+    let ended = seen.ended.map_or(at, |(at, _)| at);
+    let is_answer = matches!(ending, Ending::Answered(_));
+    let elapsed = if is_answer { ended } else { at } - entered;
+    prop_assert_eq!(verdict.1.elapsed, elapsed, "elapsed");
+    let late = late.first().filter(|_| seen.ended.is_some());
+    prop_assert!(late.is_none_or(|(_, told)| told.elapsed == ended - entered));
+    Ok(())
+}
+
+fn answer(late: &Told) -> Option<Answer> {
+    match &late.kind {
+        EventKind::AbandonedWorkerSucceeded => Some(Answer::Ok),
+        EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => Some(Answer::Panic),
+        EventKind::AbandonedWorkerFailed(_) => Some(Answer::Err),
+        _ => None,
+    }
+}
+
+/// Rules 4, 6 and 8.
+fn check_token(played: &Played<'_>, depth: usize) -> Check {
+    let seen = &played.seen[depth];
+    // A runtime that is shut down cancels what is left.
+    let told = seen.told.iter().filter(|(at, _)| *at < OVER);
+    let reads = told.map(|(at, told)| (*at, told.token));
+    let at_last = (OVER, seen.reads);
+    for (at, read) in reads.chain([at_last]).filter(|_| seen.started.is_some()) {
+        let allowed = played.reads(depth, at);
+        prop_assert!(
+            allowed.contains(&read),
+            "at {at} the token reads {read:?}, not one of {allowed:?}"
+        );
+    }
+    if let (Some((_, Ending::Ended(cause))), [(_, verdict), ..]) = (seen.ending(), &seen.told[..])
+        && played.scenario.calls[depth].cancel
+    {
+        prop_assert_eq!(verdict.token, Some(cause), "it has fired before the event");
+    }
+    Ok(())
+}
+
+/// Rule 6: the verdict event, then the return; the end of the operation, then the late event.
+fn check_order(notes: &[Note], depth: usize) -> Check {
+    let of_call: Vec<_> = notes.iter().filter(|note| note.depth == depth).collect();
+    let place = |is: fn(&Sight) -> bool| of_call.iter().position(|note| is(&note.sight));
+    let verdict = place(|sight| matches!(sight, Sight::Told(told) if told.kind.is_verdict()));
+    let late = place(|sight| matches!(sight, Sight::Told(told) if !told.kind.is_verdict()));
+    let returned = place(|sight| matches!(sight, Sight::Returned(_)));
+    let ended = place(|sight| matches!(sight, Sight::Ended(_)));
+    prop_assert!(returned.is_none_or(|returned| verdict < Some(returned)));
+    prop_assert!(late.is_none_or(|late| verdict < Some(late) && ended < Some(late)));
+    Ok(())
+}
+
+fn check(played: &Played<'_>, notes: &[Note]) -> Check {
+    let entered = |depth: &usize| played.seen[*depth].entered.is_some();
+    for depth in (0..played.seen.len()).filter(entered) {
+        check_start(played, depth)?;
+        check_ending(played, depth)?;
+        check_told(played, depth)?;
+        check_token(played, depth)?;
+        check_order(notes, depth)?;
+    }
+    Ok(())
+}
+
+fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig {
+        cases: config.cases.max(3000),
+        max_shrink_time: 60_000,
+        failure_persistence: None,
+        ..config
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn every_call_ends_as_the_rules_say(scenario in scenario()) {
+        let notes = play(&scenario);
+        let seen = (0..scenario.calls.len()).map(|depth| Seen::of(&notes, depth));
+        let played = Played { scenario: &scenario, seen: seen.collect() };
+        check(&played, &notes).map_err(|error| {
+            let lines: Vec<_> = notes.iter().map(|note| format!("  {note:?}")).collect();
+            TestCaseError::fail(format!("{error}\nafter this:\n{}", lines.join("\n")))
+        })?;
+    }
+}

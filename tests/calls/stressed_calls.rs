@@ -1,0 +1,118 @@
+//! Thousands of calls that end close to their limits, on real threads, by the real clock, and what holds whichever way each race goes.
+//!
+//! A seed says what is called and when. One that fails is printed with the command that runs it again, many times over.
+
+use crate::{contested, crowd, seeded};
+use std::collections::{HashMap, HashSet};
+use std::env;
+use std::panic::{catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use contested::Case;
+use crowd::{crowd, ends};
+use seeded::Scenario;
+use timeout_runtime::{CallStatus, add_listener};
+
+const SEEDS: usize = 20_000;
+const AT_ONCE: usize = 4;
+/// So often a seed is run again that somebody asks for.
+const AGAIN: usize = 500;
+/// After so long no other seed is begun, however few there were.
+const ENOUGH: Duration = Duration::from_secs(30);
+
+const VARIABLE: &str = "TIMEOUT_STRESS_SEED";
+const COMMAND: &str = "cargo test -p timeout-tests --test stressed_calls";
+
+/// Adds and removes listeners; each hears of an ending once at most.
+fn come_and_go(times: u64) {
+    for _ in 0..times {
+        let heard = Arc::<Mutex<HashSet<_>>>::default();
+        let (sink, twice) = (Arc::clone(&heard), Arc::<AtomicBool>::default());
+        let doubled = Arc::clone(&twice);
+        let _listener = add_listener(move |event| {
+            let is_news = sink
+                .lock()
+                .unwrap()
+                .insert((event.call, event.kind.is_verdict()));
+            doubled.fetch_or(!is_news, Ordering::SeqCst);
+        });
+        thread::sleep(Duration::from_micros(100));
+        assert!(!twice.load(Ordering::SeqCst), "an ending was told twice");
+    }
+}
+
+/// How the calls of the scenario have ended; `None` for those that were dropped.
+fn run(scenario: &Scenario) -> Vec<Option<CallStatus>> {
+    let cases: Vec<_> = scenario.calls.iter().map(|call| Case::of(*call)).collect();
+    let cancels = cases.iter().filter(|case| case.call.upstream.is_some());
+    let cancels: Vec<_> = cancels.collect();
+    let start = Barrier::new(cases.len() + cancels.len() + 1);
+    thread::scope(|scope| {
+        for case in &cases {
+            scope.spawn(|| {
+                start.wait();
+                case.run();
+            });
+        }
+        for case in cancels {
+            scope.spawn(|| {
+                start.wait();
+                let at = Instant::now() + case.call.upstream.unwrap();
+                while Instant::now() < at {
+                    thread::yield_now();
+                }
+                case.cancelled.store(true, Ordering::SeqCst);
+                case.upstream.cancel();
+            });
+        }
+        start.wait();
+        come_and_go(scenario.listeners);
+    });
+    let check = |case: &Arc<Case>| {
+        case.check();
+        case.status.get().copied()
+    };
+    cases.iter().map(check).collect()
+}
+
+/// Runs what `seed` stands for; if that fails, says how to do it again.
+fn try_seed(seed: u64) -> Vec<Option<CallStatus>> {
+    let ending = catch_unwind(|| ends(move || run(&Scenario::of(seed))));
+    ending.unwrap_or_else(|panic| {
+        let scenario = Scenario::of(seed);
+        eprintln!("seed {seed} has failed; again: {VARIABLE}={seed} {COMMAND}\n{scenario:#?}");
+        resume_unwind(panic)
+    })
+}
+
+#[test]
+fn calls_that_end_close_to_their_limits_keep_the_rules_whoever_wins() {
+    if let Ok(seed) = env::var(VARIABLE) {
+        let seed = seed.parse().expect("a seed is a number");
+        return (0..AGAIN).for_each(|_| drop(try_seed(seed)));
+    }
+    let (start, seen) = (Instant::now(), Mutex::new(HashMap::new()));
+    crowd(AT_ONCE, SEEDS, |seed| {
+        if start.elapsed() < ENOUGH {
+            for ending in try_seed(seed as u64) {
+                *seen.lock().unwrap().entry(ending).or_insert(0) += 1;
+            }
+        }
+    });
+    let seen = seen.into_inner().unwrap();
+    println!("after {:?}: {seen:?}", start.elapsed());
+    let endings = [
+        CallStatus::Ok,
+        CallStatus::Failed,
+        CallStatus::TimedOut,
+        CallStatus::DeadlineExceeded,
+        CallStatus::UpstreamCancelled,
+        CallStatus::NotStarted,
+    ];
+    for ending in endings.map(Some).into_iter().chain([None]) {
+        assert!(seen.contains_key(&ending), "none has ended as {ending:?}");
+    }
+}

@@ -1,0 +1,371 @@
+//! How a call ends, for everything that can end it: in every way to run, whatever the operation does, with and without grace.
+
+use crate::{crowd, endings, fault, support};
+use std::collections::HashMap;
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock};
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use endings::{Answer, Body, Ending, Form, Row, Source, read, told_apart};
+use fault::Fault;
+use support::{ASYNC, Gate, SOON, Way, block_on, poll_once, short_limit};
+use timeout_runtime::{
+    CallContext, CancelToken, Cause, Deadline, EventKind, ListenerHandle, Timeout, TimeoutError,
+    add_listener,
+};
+use tokio::runtime::{Builder, Runtime};
+
+const LONG: Duration = Duration::from_secs(60);
+const BRIEF_GRACE: Duration = Duration::from_millis(100);
+/// So many calls are made at once.
+const AT_ONCE: usize = 16;
+
+/// A limit that passes.
+fn brief() -> Duration {
+    2 * short_limit()
+}
+
+/// With a thread for each task that blocks one.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    Builder::new_multi_thread()
+        .worker_threads(AT_ONCE)
+        .build()
+        .unwrap()
+});
+
+type Told = (EventKind<'static>, Option<Cause>);
+
+/// One call that comes to the end of its row.
+struct Case {
+    row: Row,
+    limit: Duration,
+    grace: Duration,
+    deadline: Deadline,
+    inherited: Deadline,
+    upstream: CancelToken,
+    parameter: CancelToken,
+    token: OnceLock<CancelToken>,
+    started: Gate,
+    fired: Gate,
+    /// Opens when the call has ended, or, for an operation that ends first, when it may.
+    released: Gate,
+    told: (Mutex<Vec<Told>>, Condvar),
+}
+
+/// Each case has a limit of its own, by some nanoseconds, and its events are known by it.
+static CASES: Mutex<Option<HashMap<Duration, Arc<Case>>>> = Mutex::new(None);
+
+fn listen() -> ListenerHandle {
+    add_listener(|event| {
+        let cases = CASES.lock().unwrap();
+        let found = cases.as_ref().zip(event.limit);
+        let Some(case) = found.and_then(|(cases, limit)| cases.get(&limit).cloned()) else {
+            return;
+        };
+        drop(cases);
+        let token = case.token.get().and_then(CancelToken::cause);
+        case.told
+            .0
+            .lock()
+            .unwrap()
+            .push((event.clone().into_owned().kind, token));
+        case.told.1.notify_all();
+    })
+}
+
+impl Case {
+    fn new(row: Row, number: usize) -> Arc<Self> {
+        let soon = if row.is_first() { LONG } else { brief() };
+        let after = |source, otherwise| {
+            if row.source == source {
+                soon
+            } else {
+                otherwise
+            }
+        };
+        let grace = match row.body {
+            _ if !row.graceful => Duration::ZERO,
+            Body::Ignores => BRIEF_GRACE,
+            _ => LONG,
+        };
+        let case = Arc::new(Self {
+            row,
+            limit: after(Source::OwnLimit, LONG) + Duration::from_nanos(number as u64),
+            grace,
+            deadline: Deadline::after(after(Source::Shared, LONG * 2)),
+            inherited: Deadline::after(after(Source::Inherited, LONG * 3)),
+            upstream: CancelToken::new(),
+            parameter: CancelToken::new(),
+            token: OnceLock::new(),
+            started: Gate::new(),
+            fired: Gate::new(),
+            released: Gate::new(),
+            told: Default::default(),
+        });
+        let mut cases = CASES.lock().unwrap();
+        let cases = cases.get_or_insert_default();
+        cases.insert(case.limit, Arc::clone(&case));
+        case
+    }
+}
+
+/// The operation.
+impl Case {
+    fn begin(&self, token: &CancelToken) {
+        assert!(self.token.set(token.clone()).is_ok(), "it starts once");
+        self.started.open();
+    }
+
+    fn operate(&self, token: &CancelToken) -> Answer {
+        self.begin(token);
+        match self.row.body {
+            Body::StopsWithError | Body::StopsWithAnswer => {
+                assert_ne!(token.wait_timeout(SOON), None, "it never fired");
+            }
+            _ => self.block(),
+        }
+        self.end()
+    }
+
+    async fn operate_async(&self, token: &CancelToken) -> Answer {
+        self.begin(token);
+        match self.row.body {
+            Body::StopsWithError | Body::StopsWithAnswer => token.cancelled().await,
+            Body::Ignores if self.row.way == Way::AsyncInline => pending().await,
+            _ => self.block(),
+        }
+        self.end()
+    }
+
+    fn block(&self) {
+        match self.row.body {
+            Body::Ignores if self.row.way != Way::SyncInline => self.released.wait(),
+            Body::Ignores if self.row.is_cancelled() => self.fired.wait(),
+            Body::Ignores => thread::sleep(brief() + self.grace),
+            _ if self.row.source == Source::Dropped && self.row.way.abandons() => {
+                self.released.wait();
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&self) -> Answer {
+        // The clock may stand at the very instant of the end.
+        let now = Instant::now();
+        while Instant::now() == now {}
+        match self.row.body {
+            Body::StopsWithError | Body::FailsFirst => Err(Fault::Own),
+            _ => Ok(7),
+        }
+    }
+}
+
+macro_rules! attribute {
+    (mod $name:ident, [$($grace:tt)*], ($case:ident: $type:ty $(, $given:ident: $token:ty)?)) => {
+        annotated! {
+            mod $name, [
+                name = "table_of_endings::attribute", limit = $case.limit, deadline = $case.deadline,
+                upstream = $case.upstream $($grace)*
+            ],
+            ($case: $type $(, $given: $token)?) -> Answer,
+            { $case.operate(&cancel_token) }, async { $case.operate_async(&cancel_token).await }
+        }
+    };
+}
+
+attribute! { mod plain, [], (case: Arc<Case>) }
+attribute! { mod plain_with_grace, [, grace = case.grace], (case: Arc<Case>) }
+attribute! { mod given, [], (case: Arc<Case>, cancel_token: CancelToken) }
+attribute! { mod given_with_grace, [, grace = case.grace], (case: Arc<Case>, cancel_token: CancelToken) }
+
+/// The call.
+impl Case {
+    fn context(&self) -> CallContext {
+        let context = CallContext::detached();
+        match (self.row.form, self.row.source) {
+            (Form::Attribute, _) | (_, Source::Inherited) => context.with_deadline(self.inherited),
+            (_, Source::Upstream) => context.with_token(&self.upstream),
+            _ => context,
+        }
+    }
+
+    fn policy(&self) -> Timeout {
+        let policy = Timeout::new("table_of_endings::policy", self.limit).unwrap();
+        policy.with_grace(self.grace)
+    }
+
+    fn call(self: &Arc<Self>) -> Answer {
+        let (case, given) = (Arc::clone(self), self.parameter.clone());
+        let way = self.row.way;
+        match (self.row.form, self.row.source, self.row.graceful) {
+            _ if ASYNC.contains(&way) => block_on(self.start()),
+            (Form::Policy, ..) if way == Way::SyncWorker => {
+                told_apart(self.policy().outcome(move |token| case.operate(&token)))
+            }
+            (Form::Policy, ..) => {
+                told_apart(self.policy().outcome_inline(|token| case.operate(&token)))
+            }
+            (_, Source::Parameter, true) => given_with_grace::call(way, case, given),
+            (_, Source::Parameter, false) => given::call(way, case, given),
+            (_, _, true) => plain_with_grace::call(way, case),
+            (_, _, false) => plain::call(way, case),
+        }
+    }
+
+    /// The call of an async way, not polled yet.
+    fn start(self: &Arc<Self>) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+        let (case, given) = (Arc::clone(self), self.parameter.clone());
+        let way = self.row.way;
+        match (self.row.form, self.row.source, self.row.graceful) {
+            (Form::Policy, ..) => {
+                let operate = |token| async move { case.operate_async(&token).await };
+                let call = way.start(&self.policy(), operate);
+                Box::pin(async { told_apart(call.await) })
+            }
+            (_, Source::Parameter, true) => given_with_grace::start(way, case, given),
+            (_, Source::Parameter, false) => given::start(way, case, given),
+            (_, _, true) => plain_with_grace::start(way, case),
+            (_, _, false) => plain::start(way, case),
+        }
+    }
+
+    /// Starts the call and drops it; its answer if it comes at once.
+    fn start_and_drop(self: &Arc<Self>) -> Option<Answer> {
+        let (mut call, woken) = (self.start(), Gate::new());
+        if let Poll::Ready(answer) = poll_once(&mut call, &woken) {
+            return Some(answer);
+        }
+        self.started.wait();
+        if self.row.is_first() {
+            self.released.open();
+            woken.wait();
+        }
+        drop(call);
+        None
+    }
+
+    fn fire(&self) {
+        match self.row.source {
+            Source::Upstream => self.upstream.cancel(),
+            Source::Parameter => self.parameter.cancel(),
+            Source::Injected => self.token.get().unwrap().cancel(),
+            _ => {}
+        }
+        self.fired.open();
+    }
+
+    fn told(&self, count: usize) -> Vec<Told> {
+        let told = self.told.0.lock().unwrap();
+        let wait = self
+            .told
+            .1
+            .wait_timeout_while(told, SOON, |told| told.len() < count);
+        wait.unwrap().0.clone()
+    }
+}
+
+/// Brings `row` to its end.
+fn run(row: Row, number: usize) {
+    let case = Case::new(row, number);
+    let expected = row.ending();
+    let _inside = RUNTIME.enter();
+    let answer = thread::scope(|scope| {
+        if !row.is_first() {
+            scope.spawn(|| {
+                case.started.wait();
+                case.fire();
+            });
+        }
+        case.context().run(|| match row.source {
+            Source::Dropped => case.start_and_drop(),
+            _ => Some(case.call()),
+        })
+    });
+    let at_once = case.told(0);
+    let token = case.token.get().expect("it has started");
+    assert_eq!(token.cause(), expected.token, "{row:?}");
+    assert!(
+        !at_once.is_empty(),
+        "{row:?}: the event comes before the return"
+    );
+    if row.body == Body::Ignores && row.way.abandons() {
+        assert_eq!(at_once.len(), 1, "{row:?}: the operation runs on");
+    }
+    case.released.open();
+    let told = case.told(expected.events.len());
+    assert!(
+        told.iter().all(|told| told.1 == expected.token),
+        "{row:?}: {told:?}"
+    );
+    let read = answer.as_ref().map(read);
+    let error = read.and_then(|read| read.1);
+    let seen = Ending {
+        status: read.map(|read| read.0),
+        error: error.map(TimeoutError::cause),
+        events: told.into_iter().map(|told| told.0).collect(),
+        token: token.cause(),
+    };
+    assert_eq!(seen, expected, "{row:?}");
+    if let Some(error) = error {
+        case.check_error(error);
+    } else if row.is_first() && answer.is_some() {
+        case.check_disarmed(token);
+    }
+}
+
+impl Case {
+    fn check_error(&self, error: &TimeoutError) {
+        let (row, elapsed) = (self.row, error.elapsed());
+        assert!(error.was_started(), "{row:?}");
+        assert_eq!(error.limit(), Some(self.limit), "{row:?}");
+        assert!(elapsed < SOON, "{row:?}: it took {elapsed:?}");
+        let earliest = match row.source {
+            Source::OwnLimit => self.limit,
+            Source::Inherited => return assert!(self.inherited.has_passed(), "{row:?}"),
+            Source::Shared => return assert!(self.deadline.has_passed(), "{row:?}"),
+            _ => Duration::ZERO,
+        };
+        let outstayed = if row.body == Body::Ignores {
+            self.grace
+        } else {
+            Duration::ZERO
+        };
+        assert!(
+            elapsed >= earliest + outstayed,
+            "{row:?}: early, after {elapsed:?}"
+        );
+    }
+
+    /// What a kept token still hears comes from above.
+    fn check_disarmed(&self, token: &CancelToken) {
+        let row = self.row;
+        assert_eq!(token.deadline(), self.context().deadline(), "{row:?}");
+        self.fire();
+        assert_eq!(
+            token.cause().is_some(),
+            row.is_cancelled() && row.source != Source::Dropped,
+            "{row:?}"
+        );
+    }
+}
+
+/// Guards against a rule that holds in one way to run, or for one kind of end, and not in the next.
+#[test]
+fn every_call_ends_as_the_rules_say() {
+    let _listener = listen();
+    let rows = Row::table();
+    assert!(rows.len() > 400, "{} rows", rows.len());
+    crowd::crowd(AT_ONCE, rows.len(), |number| run(rows[number], number));
+    for case in CASES.lock().unwrap().take().unwrap().values() {
+        let events: Vec<_> = case.told(0).into_iter().map(|told| told.0).collect();
+        assert_eq!(
+            events,
+            case.row.ending().events,
+            "{:?}: nothing comes after the end",
+            case.row
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! `Timeout`: the policy behind the attribute, used without it.
+
+use crate::support;
+use std::io;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use support::{EVERY_WAY, in_runtime, limit, record, short};
+use timeout_runtime::{
+    CancelToken, Deadline, EventKind, InvalidLimit, Outcome, Timeout, TimeoutError, add_listener,
+};
+
+#[test]
+fn a_limit_of_zero_is_an_error_that_names_the_policy() {
+    let refusals: [Result<Timeout, InvalidLimit>; 2] = [
+        Timeout::new("timeout_policy::zero", Duration::ZERO),
+        limit("timeout_policy::zero", 5).with_limit(Duration::ZERO),
+    ];
+    for refused in refusals {
+        let error = refused.unwrap_err();
+        assert_eq!(error.name(), "timeout_policy::zero");
+        assert_eq!(
+            error.to_string(),
+            "the limit of `timeout_policy::zero` is zero; it must be longer"
+        );
+    }
+}
+
+#[test]
+fn a_policy_says_what_it_is() {
+    let timeout = limit("timeout_policy::says", 5).with_limit(Duration::from_secs(9));
+    let timeout = timeout.unwrap();
+    assert_eq!(timeout.name(), "timeout_policy::says");
+    assert_eq!(timeout.limit(), Duration::from_secs(9));
+    let text = format!("{timeout:?}");
+    assert!(
+        text.contains("timeout_policy::says") && text.contains("9s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_longest_limit_is_none() {
+    for way in EVERY_WAY {
+        for longest in [Duration::MAX, Duration::from_secs(u64::MAX)] {
+            let timeout = limit("timeout_policy::longest", 5);
+            let timeout = timeout.with_limit(longest).unwrap();
+            let outcome = way.run(&timeout.with_grace(Duration::MAX), |token| {
+                Ok::<_, TimeoutError>((token.deadline(), token.remaining()))
+            });
+            assert_eq!(
+                outcome.success(),
+                Some((Deadline::never(), None)),
+                "{way:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_changed_copy_leaves_the_policy_as_it_was() {
+    let told = Arc::<Mutex<Vec<&'static str>>>::default();
+    let sink = told.clone();
+    let original = limit("timeout_policy::copy", 60_000);
+    let copy = original
+        .clone()
+        .with_listener(move |_| sink.lock().unwrap().push("copy"))
+        .with_limit(Duration::from_secs(1))
+        .unwrap();
+    assert_eq!(original.limit(), Duration::from_secs(60));
+    for timeout in [&original, &copy] {
+        let outcome = timeout.outcome_inline(|_| Ok::<_, TimeoutError>(7));
+        assert!(outcome.is_success());
+    }
+    assert_eq!(*told.lock().unwrap(), ["copy"]);
+}
+
+/// An error that remembers which runner it came through.
+#[derive(Debug)]
+enum AppError {
+    Own,
+    Late(TimeoutError),
+}
+
+impl From<TimeoutError> for AppError {
+    fn from(error: TimeoutError) -> Self {
+        Self::Late(error)
+    }
+}
+
+#[test]
+fn the_call_runners_give_a_result_each() {
+    type Calls = [Result<u32, AppError>; 5];
+
+    fn calls(op: fn(CancelToken) -> Result<u32, AppError>) -> Calls {
+        let timeout = limit("timeout_policy::calls", short());
+        [
+            timeout.call(op),
+            timeout.call_inline(op),
+            in_runtime(timeout.call_async(|token| async move { op(token) })),
+            in_runtime(timeout.call_task(move |token| async move { op(token) })),
+            in_runtime(timeout.call_async_on_worker(move |token| async move { op(token) })),
+        ]
+    }
+
+    for answer in calls(|_| Ok(7)) {
+        assert_eq!(answer.unwrap(), 7);
+    }
+    for answer in calls(|_| Err(AppError::Own)) {
+        assert!(matches!(answer, Err(AppError::Own)), "{answer:?}");
+    }
+    for answer in calls(|token| Ok(support::until_fired(&token)?)) {
+        assert!(
+            matches!(&answer, Err(AppError::Late(error)) if error.is_timed_out()),
+            "{answer:?}"
+        );
+    }
+}
+
+/// Neither runner in place asks for `Send` or `'static`, and the one that builds on a worker asks it of the builder only.
+#[test]
+fn runners_ask_no_more_of_an_operation_than_they_need() {
+    let timeout = limit("timeout_policy::bounds", 60_000);
+    let mut local = Rc::new(vec![1]);
+    let sync = timeout.outcome_inline(|_| {
+        Rc::make_mut(&mut local).push(2);
+        Ok::<_, TimeoutError>(&local)
+    });
+    assert_eq!(sync.success().map(|list| list.len()), Some(2));
+    let text = String::from("borrowed");
+    let in_place = in_runtime(timeout.outcome_async(|_| async {
+        let shared = Rc::new(text.as_str());
+        tokio::task::yield_now().await;
+        Ok::<_, TimeoutError>(shared.len())
+    }));
+    assert_eq!(in_place.success(), Some(8));
+    let on_worker = in_runtime(timeout.outcome_async_on_worker(|_| async {
+        let local = Rc::new(8);
+        tokio::task::yield_now().await;
+        Ok::<_, TimeoutError>(*local)
+    }));
+    assert_eq!(on_worker.success(), Some(8));
+}
+
+#[test]
+fn a_policys_own_listener_is_told_first_and_of_its_own_calls_only() {
+    let told = Arc::<Mutex<Vec<&'static str>>>::default();
+    let (own, all) = (told.clone(), told.clone());
+    let _listener = add_listener(move |event| {
+        if event.name == "timeout_policy::own" {
+            all.lock().unwrap().push("registered");
+        }
+    });
+    let timeout = limit("timeout_policy::own", 60_000)
+        .with_listener(move |_| own.lock().unwrap().push("own"));
+    let _ = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
+    let _ = limit("timeout_policy::own", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
+    assert_eq!(*told.lock().unwrap(), ["own", "registered", "registered"]);
+}
+
+#[test]
+fn a_clock_stamps_the_events_and_has_no_say_in_the_limit() {
+    for way in EVERY_WAY {
+        let recorder = record("timeout_policy::clock");
+        let timeout = limit("timeout_policy::clock", short()).with_clock(|| SystemTime::UNIX_EPOCH);
+        let outcome = way.run(&timeout, |token| support::until_fired(&token));
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        recorder.wait_for(2);
+        for event in recorder.events() {
+            assert_eq!(event.timestamp, SystemTime::UNIX_EPOCH, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn without_a_clock_events_bear_the_systems_time() {
+    let recorder = record("timeout_policy::system");
+    let before = SystemTime::now();
+    let _ = limit("timeout_policy::system", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
+    let stamped = recorder.events()[0].timestamp;
+    assert!((before..=SystemTime::now()).contains(&stamped));
+}
+
+#[test]
+fn a_removed_listener_hears_nothing_and_a_forgotten_handle_keeps_it() {
+    let told = Arc::<Mutex<Vec<&'static str>>>::default();
+    let listen = |text: &'static str| {
+        let sink = told.clone();
+        add_listener(move |event| {
+            if event.name == "timeout_policy::handles" {
+                sink.lock().unwrap().push(text);
+            }
+        })
+    };
+    let (removed, forgotten) = (listen("removed"), listen("forgotten"));
+    forgotten.forget();
+    drop(removed);
+    let _ = limit("timeout_policy::handles", 60_000).outcome(|_| Ok::<_, io::Error>(7));
+    assert_eq!(*told.lock().unwrap(), ["forgotten"]);
+}
+
+/// The worker is named where there is one, and each call has a number of its own.
+#[test]
+fn events_tell_which_call_and_which_worker() {
+    let recorder = record("timeout_policy::which");
+    for way in EVERY_WAY {
+        let _ = way.run(&limit("timeout_policy::which", 60_000), |_| {
+            Ok::<_, TimeoutError>(7)
+        });
+    }
+    let events = recorder.events();
+    for pair in events.windows(2) {
+        assert!(pair[0].call < pair[1].call);
+    }
+    let on_worker: Vec<_> = events.iter().map(|event| event.worker.is_some()).collect();
+    assert_eq!(on_worker, [true, false, false, false, true]);
+    let event = &events[0];
+    let text = event.to_string();
+    let expected = format!("`timeout_policy::which` {} succeeded after ", event.call);
+    assert!(text.starts_with(&expected), "{text}");
+    assert!(
+        text.ends_with(&format!("(limit 60s) on {}", event.worker.unwrap())),
+        "{text}"
+    );
+    assert!(matches!(event.kind, EventKind::Succeeded));
+}

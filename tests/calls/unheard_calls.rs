@@ -1,0 +1,49 @@
+//! Calls that nobody listens to, of operations that do not ask for their token: little is done for them, and they end like any other.
+
+use crate::{fault, support};
+use std::thread;
+use std::time::Duration;
+
+use fault::Fault;
+use support::{EVERY_WAY, Way, short_limit};
+
+const LONG: Duration = Duration::from_secs(60);
+
+annotated! {
+    mod bare, [name = "unheard_calls::bare", limit = limit], (limit: Duration, lasts: Duration, answers: bool) -> Result<u32, Fault> {
+        thread::sleep(lasts);
+        if answers { Ok(7) } else { Err(Fault::Own) }
+    }
+}
+
+/// Guards against an answer that is passed on as it is, because nobody seems to mind, although it is late.
+#[test]
+fn what_comes_after_the_limit_does_not_count() {
+    for way in EVERY_WAY {
+        for answers in [true, false] {
+            let late = bare::call(
+                way,
+                short_limit(),
+                short_limit() + Duration::from_millis(1),
+                answers,
+            );
+            // What a poll in place returns is never late.
+            let is_right = match &late {
+                Ok(answer) => way == Way::AsyncInline && answers && *answer == 7,
+                Err(Fault::Ended(error)) => error.is_timed_out(),
+                Err(Fault::Own) => false,
+            };
+            assert!(is_right, "{way:?}: {late:?}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_before_it_does() {
+    for way in EVERY_WAY {
+        let in_time = bare::call(way, LONG, Duration::ZERO, true);
+        assert!(matches!(in_time, Ok(7)), "{way:?}: {in_time:?}");
+        let failed = bare::call(way, LONG, Duration::ZERO, false);
+        assert!(matches!(failed, Err(Fault::Own)), "{way:?}: {failed:?}");
+    }
+}

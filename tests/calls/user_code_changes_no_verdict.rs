@@ -1,0 +1,410 @@
+//! Rule 10: user code that panics, blocks or calls back changes no verdict, holds no lock of ours, kills no worker. Here: what is
+//! called when a call ends.
+
+use crate::support;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::SystemTime;
+
+use support::{
+    APART, EVERY_WAY, Gate, SOON, TIMED, Way, limit, record, short, until_fired, until_past,
+};
+use timeout_runtime::{
+    CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, ListenerHandle,
+    Outcome, TimeoutError, add_listener,
+};
+
+const LONG: u64 = 60_000;
+
+/// Runs both a call that succeeds and one that times out, and checks that they do.
+#[track_caller]
+fn both_endings(way: Way, name: &'static str) {
+    let success = way.run(&limit(name, LONG), |_| Ok::<_, TimeoutError>(7));
+    assert!(
+        matches!(success, Outcome::Success(7)),
+        "{way:?}: {success:?}"
+    );
+    let expired = way.run(&limit(name, short()), |token| until_fired(&token));
+    assert!(
+        matches!(expired, Outcome::TimedOut(_)),
+        "{way:?}: {expired:?}"
+    );
+}
+
+#[test]
+fn a_listener_that_panics_keeps_nobody_from_anything() {
+    let panics = add_listener(|event| {
+        assert_ne!(event.name, "user_code::listener_panics");
+    });
+    for way in EVERY_WAY {
+        // Told after the one that panics.
+        let recorder = record("user_code::listener_panics");
+        both_endings(way, "user_code::listener_panics");
+        let told = recorder.wait_for(3);
+        assert_eq!(
+            told[..2],
+            [EventKind::Succeeded, EventKind::TimedOut],
+            "{way:?}"
+        );
+    }
+    drop(panics);
+}
+
+#[test]
+fn a_listener_that_blocks_holds_up_only_the_call_that_it_is_told_of() {
+    for way in EVERY_WAY {
+        let (entered, leave) = (Gate::new(), Gate::new());
+        let (is_in, held) = (entered.clone(), leave.clone());
+        let blocks = limit("user_code::listener_blocks", LONG).with_listener(move |_| {
+            is_in.open();
+            held.wait();
+        });
+        let blocked = thread::spawn(move || way.run(&blocks, |_| Ok::<_, TimeoutError>(7)));
+        entered.wait();
+        both_endings(way, "user_code::beside_a_block");
+        drop(add_listener(|_| ()));
+        leave.open();
+        let outcome = blocked.join().unwrap();
+        assert!(
+            matches!(outcome, Outcome::Success(7)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+}
+
+/// It makes calls of its own, whose events it does not hear, late ones through our workers included; others hear them.
+#[test]
+fn a_listener_that_makes_calls_does_not_hear_of_them() {
+    for outer_way in EVERY_WAY {
+        for inner_way in APART {
+            let heard = Arc::<Mutex<Vec<&'static str>>>::default();
+            let sink = heard.clone();
+            let listener = add_listener(move |event| {
+                if !event.name.starts_with("user_code::by_listener")
+                    && event.name != "user_code::told"
+                {
+                    return;
+                }
+                sink.lock().unwrap().push(event.name);
+                let gate = Gate::new();
+                let held = gate.clone();
+                let _ = inner_way.run(&limit("user_code::by_listener", short()), move |_| {
+                    held.wait();
+                    Ok::<_, TimeoutError>(7)
+                });
+                gate.open();
+            });
+            // Told after the listener.
+            let inner = record("user_code::by_listener");
+            let _ = outer_way.run(&limit("user_code::told", LONG), |_| {
+                Ok::<_, TimeoutError>(7)
+            });
+            assert_eq!(
+                inner.wait_for(2),
+                [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
+                "{inner_way:?} in {outer_way:?}"
+            );
+            drop(listener);
+            assert_eq!(
+                *heard.lock().unwrap(),
+                ["user_code::told"],
+                "{inner_way:?} in {outer_way:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_listener_may_add_and_remove_listeners_itself_included() {
+    let own = Arc::<Mutex<Option<ListenerHandle>>>::default();
+    let (handle, calls) = (own.clone(), Arc::<AtomicUsize>::default());
+    let counted = calls.clone();
+    *own.lock().unwrap() = Some(add_listener(move |event| {
+        if event.name == "user_code::removes_itself" {
+            counted.fetch_add(1, Ordering::SeqCst);
+            drop(add_listener(|_| ()));
+            let me = handle.lock().unwrap().take();
+            drop(me);
+        }
+    }));
+    for _ in 0..2 {
+        let _ = Way::SyncInline.run(&limit("user_code::removes_itself", LONG), |_| {
+            Ok::<_, TimeoutError>(7)
+        });
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+/// Panics when dropped, and in doing so makes a call.
+struct Malicious;
+
+impl Drop for Malicious {
+    fn drop(&mut self) {
+        both_endings(Way::SyncWorker, "user_code::in_destructor");
+        assert!(thread::panicking(), "a destructor's own panic");
+    }
+}
+
+#[test]
+fn a_listener_whose_destructor_panics_can_be_removed() {
+    let held = Malicious;
+    let listener = add_listener(move |_| {
+        let _ = &held;
+    });
+    drop(listener);
+    both_endings(Way::SyncWorker, "user_code::after_destructor");
+}
+
+/// Had ended the process: listeners that are removed while an event is told are dropped together, when it has been told.
+#[test]
+fn listeners_whose_destructors_panic_can_be_removed_together() {
+    struct Panics;
+
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("a destructor's own panic");
+        }
+    }
+
+    let (entered, leave) = (Gate::new(), Gate::new());
+    let (is_in, held) = (entered.clone(), leave.clone());
+    let _blocks = add_listener(move |event| {
+        if event.name == "user_code::removed_together" {
+            is_in.open();
+            held.wait();
+        }
+    });
+    let removed = [Panics, Panics].map(|held| {
+        add_listener(move |_| {
+            let _ = &held;
+        })
+    });
+    let call = thread::spawn(|| {
+        limit("user_code::removed_together", LONG).outcome_inline(|_| Ok::<_, TimeoutError>(7))
+    });
+    entered.wait();
+    drop(removed);
+    leave.open();
+    assert!(call.join().unwrap().is_success());
+}
+
+#[test]
+fn a_clock_for_timestamps_that_panics_is_replaced_by_the_systems() {
+    for way in EVERY_WAY {
+        let recorder = record("user_code::clock");
+        let before = SystemTime::now();
+        let timeout =
+            limit("user_code::clock", LONG).with_clock(|| -> SystemTime { panic!("no time") });
+        let outcome = way.run(&timeout, |_| Ok::<_, TimeoutError>(7));
+        assert!(outcome.is_success(), "{way:?}: {outcome:?}");
+        assert!(recorder.events()[0].timestamp >= before, "{way:?}");
+    }
+}
+
+#[test]
+fn a_late_value_whose_destructor_panics_is_reported_and_kills_no_worker() {
+    for way in TIMED {
+        let recorder = record("user_code::value");
+        let outcome = way.run(&limit("user_code::value", short()), |token| {
+            until_past(&token);
+            Ok::<_, TimeoutError>(Malicious)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: it did not time out"
+        );
+        let told = recorder.wait_for(2);
+        assert_eq!(
+            told,
+            [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
+            "{way:?}"
+        );
+        both_endings(way, "user_code::after_value");
+    }
+}
+
+#[test]
+fn a_late_value_whose_destructor_blocks_holds_up_nobody() {
+    struct Blocks(Gate);
+
+    impl Drop for Blocks {
+        fn drop(&mut self) {
+            self.0.wait();
+        }
+    }
+
+    for way in APART {
+        let recorder = record("user_code::blocks");
+        let leave = Gate::new();
+        let value = Blocks(leave.clone());
+        let outcome = way.run(&limit("user_code::blocks", short()), |token| {
+            until_past(&token);
+            Ok::<_, TimeoutError>(value)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: it did not time out"
+        );
+        both_endings(way, "user_code::beside_destructor");
+        assert_eq!(recorder.kinds(), [EventKind::TimedOut], "{way:?}");
+        leave.open();
+        recorder.wait_for(2);
+    }
+}
+
+/// The payload of a panic that nobody is there to be given.
+#[test]
+fn a_late_panic_whose_payload_panics_when_dropped_is_reported_and_kills_no_worker() {
+    for way in APART {
+        let recorder = record("user_code::payload");
+        let gate = Gate::new();
+        let held = gate.clone();
+        let outcome =
+            way.run::<(), TimeoutError>(&limit("user_code::payload", short()), move |_| {
+                held.wait();
+                panic_any(Malicious)
+            });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        gate.open();
+        assert!(
+            matches!(
+                recorder.wait_for(2)[..],
+                [
+                    EventKind::TimedOut,
+                    EventKind::AbandonedWorkerFailed(Failure::Panic(_))
+                ]
+            ),
+            "{way:?}"
+        );
+        both_endings(way, "user_code::after_payload");
+    }
+}
+
+#[test]
+fn an_error_whose_debug_panics_is_a_failure_all_the_same() {
+    struct Unprintable;
+
+    impl fmt::Debug for Unprintable {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("no words")
+        }
+    }
+
+    for way in EVERY_WAY {
+        let recorder = record("user_code::debug");
+        let outcome = way.run(&limit("user_code::debug", LONG), |_| {
+            Err::<(), _>(Unprintable)
+        });
+        assert!(
+            matches!(outcome, Outcome::Failure(Unprintable)),
+            "{way:?}: it did not fail"
+        );
+        assert!(
+            matches!(recorder.kinds()[..], [EventKind::Failed(Failure::Error(_))]),
+            "{way:?}"
+        );
+    }
+}
+
+/// What cannot say what it means.
+struct Dumb;
+
+impl FromTimeout for Dumb {
+    fn from_timeout(_: TimeoutError) -> Self {
+        Self
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        panic!("no words")
+    }
+}
+
+annotated! {
+    mod dumb, [name = "user_code::dumb", secs = 60], () -> Dumb { Dumb }
+}
+
+#[test]
+fn a_value_that_panics_when_asked_what_it_means_has_panicked() {
+    for way in EVERY_WAY {
+        let recorder = record("user_code::dumb");
+        assert!(catch_unwind(|| dumb::call(way)).is_err(), "{way:?}");
+        assert_eq!(
+            recorder.kinds(),
+            [EventKind::Failed(Failure::Panic("no words".into()))],
+            "{way:?}"
+        );
+    }
+}
+
+/// What a fallback is to do, and where it says that it was called.
+type Script = (
+    fn(),
+    mpsc::Sender<(thread::ThreadId, usize, bool)>,
+    fn() -> usize,
+);
+
+annotated! {
+    mod falls_back, [
+        name = "user_code::fallback", ms = short(), grace = std::time::Duration::from_secs(60),
+        fallback = {
+            let (act, called, told) = script.clone();
+            move |error: TimeoutError| {
+                assert!(error.is_timed_out());
+                let detached = Deadline::current() == Deadline::never()
+                    && !CallContext::current().token().is_cancelled();
+                called.send((thread::current().id(), told(), detached)).unwrap();
+                act();
+                Err("fallback")
+            }
+        }
+    ], (script: Script) -> Result<u32, &'static str> {
+        let _ = &script;
+        let token: CancelToken = cancel_token;
+        until_past(&token);
+        Err("late")
+    }
+}
+
+/// How many events the fallback's call has told, for the function pointer to find.
+static TOLD: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn a_fallback_runs_once_on_the_caller_after_the_event_and_detached() {
+    let _listener = add_listener(|event| {
+        if event.name == "user_code::fallback" && event.kind.is_verdict() {
+            TOLD.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let acts: [fn(); 2] = [
+        || both_endings(Way::SyncWorker, "user_code::in_fallback"),
+        || panic!("no way back"),
+    ];
+    let around = CallContext::current().with_deadline(Deadline::after(SOON * 60));
+    for way in EVERY_WAY {
+        for act in acts {
+            let before = TOLD.load(Ordering::SeqCst);
+            let (called, calls) = mpsc::channel();
+            let script: Script = (act, called, || TOLD.load(Ordering::SeqCst));
+            let ending = catch_unwind(AssertUnwindSafe(|| {
+                around.run(|| falls_back::call(way, script))
+            }));
+            if std::ptr::fn_addr_eq(act, acts[0]) {
+                assert_eq!(ending.unwrap(), Err("fallback"), "{way:?}");
+            } else {
+                assert!(ending.is_err(), "{way:?}");
+            }
+            let calls: Vec<_> = calls.into_iter().collect();
+            assert_eq!(
+                calls,
+                [(thread::current().id(), before + 1, true)],
+                "{way:?}"
+            );
+        }
+    }
+}

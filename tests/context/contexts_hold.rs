@@ -1,0 +1,383 @@
+//! Whatever context calls are nested in, they get the right verdict, and leave nothing behind: contexts that are over before the call,
+//! that have no end, that are as deep or as wide as can be, and whose tokens are used by callbacks while they fire.
+
+use crate::{crowd, support};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use crowd::{crowd, ends};
+use support::{
+    EVERY_WAY, Gate, SOON, Way, eventually, limit, record, short, short_limit, until_fired,
+};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, Deadline, EventKind, Outcome, TimeoutError,
+};
+
+const LONG: u64 = 600_000;
+
+const MANY: usize = 200_000;
+
+/// A call in `context` whose operation says that it has run.
+fn call_in(
+    context: &CallContext,
+    way: Way,
+    name: &'static str,
+) -> (Outcome<u32, TimeoutError>, bool) {
+    let ran = Gate::new();
+    let runs = ran.clone();
+    let outcome = context.run(|| {
+        way.run(&limit(name, LONG), move |_| {
+            runs.open();
+            Ok(7)
+        })
+    });
+    (outcome, ran.is_open())
+}
+
+/// A context in which nothing may start, and the cause of that.
+fn contexts_that_are_over() -> Vec<(&'static str, CallContext, Cause)> {
+    let detached = CallContext::detached;
+    let cancelled = CancelToken::new();
+    cancelled.cancel();
+    let after_that = Deadline::after(Duration::from_millis(1));
+    eventually("it has passed", || after_that.has_passed());
+    let live = CancelToken::new();
+    let now = Instant::now();
+    let long_ago = now.checked_sub(Duration::from_secs(1)).unwrap_or(now);
+    let past = detached().with_deadline(Deadline::at(long_ago));
+    let timed_out = {
+        let mut token = None;
+        let outcome = limit("contexts_hold::before", 1).outcome_inline(|own| {
+            token = Some(own.clone());
+            until_fired(&own)
+        });
+        assert!(matches!(outcome, Outcome::TimedOut(_)));
+        token.unwrap()
+    };
+    vec![
+        (
+            "cancelled",
+            detached().with_token(&cancelled),
+            Cause::Cancelled,
+        ),
+        (
+            "one of two cancelled",
+            detached().with_token(&live).with_token(&cancelled),
+            Cause::Cancelled,
+        ),
+        ("past", past.clone(), Cause::DeadlineExceeded),
+        (
+            "zero",
+            detached().with_deadline(Deadline::after(Duration::ZERO)),
+            Cause::DeadlineExceeded,
+        ),
+        (
+            "past, and never",
+            past.with_deadline(Deadline::never()),
+            Cause::DeadlineExceeded,
+        ),
+        (
+            "cancelled, and then past",
+            detached().with_token(&cancelled).with_deadline(after_that),
+            Cause::Cancelled,
+        ),
+        // What was another call's own limit is a deadline here.
+        (
+            "the token of a call that timed out",
+            detached().with_token(&timed_out),
+            Cause::DeadlineExceeded,
+        ),
+    ]
+}
+
+/// Guards against a body that runs although its time was over, or whose call is given a cause of its own.
+#[test]
+fn nothing_starts_in_a_context_that_is_over() {
+    for (what, context, cause) in contexts_that_are_over() {
+        for way in EVERY_WAY {
+            let recorder = record("contexts_hold::over");
+            let (outcome, ran) = call_in(&context, way, "contexts_hold::over");
+            assert_eq!(outcome.status(), CallStatus::NotStarted, "{what}, {way:?}");
+            let error = outcome.into_result().unwrap_err();
+            assert_eq!(error.cause(), cause, "{what}, {way:?}");
+            assert!(!error.was_started() && !ran, "{what}, {way:?}");
+            assert_eq!(
+                recorder.kinds(),
+                [EventKind::NotStarted(cause)],
+                "{what}, {way:?}"
+            );
+        }
+    }
+}
+
+/// Guards against the same one call further in, where only the call between knows of the context.
+#[test]
+fn nothing_starts_in_a_call_inside_a_context_that_comes_to_its_end() {
+    for outer in EVERY_WAY {
+        let request = CancelToken::new();
+        let context = CallContext::detached().with_token(&request);
+        let outcome = context.run(|| {
+            let calls = limit("contexts_hold::outer", LONG).with_grace(SOON);
+            outer.run(&calls, move |token| {
+                request.cancel();
+                assert!(token.is_cancelled());
+                let inner = EVERY_WAY
+                    .map(|way| call_in(&CallContext::current(), way, "contexts_hold::inner"));
+                Ok::<_, TimeoutError>(inner)
+            })
+        });
+        for (inner, ran) in outcome.success().unwrap() {
+            assert_eq!(inner.status(), CallStatus::NotStarted, "{outer:?}");
+            assert!(
+                inner.into_result().unwrap_err().is_cancelled() && !ran,
+                "{outer:?}"
+            );
+        }
+    }
+}
+
+/// Guards against arithmetic on an end that never comes.
+#[test]
+fn a_context_without_an_end_changes_nothing() {
+    let contexts = [
+        CallContext::detached(),
+        CallContext::detached().with_deadline(Deadline::never()),
+        CallContext::detached().with_deadline(Deadline::after(Duration::MAX)),
+        CallContext::detached().with_token(&CancelToken::new()),
+    ];
+    for (place, context) in contexts.iter().enumerate() {
+        assert_eq!(context.deadline(), Deadline::never(), "{place}");
+        assert_eq!(context.deadline().remaining(), None, "{place}");
+        crowd(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
+            let way = EVERY_WAY[number];
+            let calls = limit("contexts_hold::no_end", LONG).with_grace(Duration::MAX);
+            let seen = context.run(|| {
+                way.run(&calls, |token| {
+                    Ok::<_, TimeoutError>([token.remaining(), Deadline::current().remaining()])
+                })
+            });
+            for left in seen.success().unwrap() {
+                let left = left.expect("the call has a limit");
+                assert!(left <= Duration::from_millis(LONG), "{way:?}: {left:?}");
+                assert!(left > Duration::from_millis(LONG / 2), "{way:?}: {left:?}");
+            }
+            let endless = limit("contexts_hold::endless", LONG);
+            let endless = endless.with_limit(Duration::MAX).unwrap();
+            let seen =
+                context.run(|| way.run(&endless, |token| Ok::<_, TimeoutError>(token.remaining())));
+            assert_eq!(seen.success(), Some(None), "{place}, {way:?}");
+            let short = context.run(|| {
+                way.run(&limit("contexts_hold::short", short()), |token| {
+                    until_fired(&token)
+                })
+            });
+            assert!(
+                matches!(short, Outcome::TimedOut(_)),
+                "{place}, {way:?}: {short:?}"
+            );
+        });
+    }
+}
+
+/// Guards against a later deadline, or none, that takes the place of an earlier one.
+#[test]
+fn the_nearest_of_many_deadlines_holds() {
+    for way in EVERY_WAY {
+        let nearest = Deadline::after(short_limit());
+        let far = || Deadline::after(Duration::from_secs(3600));
+        let context = CallContext::detached()
+            .with_deadline(far())
+            .with_deadline(nearest)
+            .with_deadline(Deadline::never())
+            .with_deadline(far());
+        assert_eq!(context.deadline(), nearest);
+        let outcome = context.run(|| {
+            let further = CallContext::current().with_deadline(far());
+            further.run(|| {
+                assert_eq!(Deadline::current(), nearest);
+                way.run(&limit("contexts_hold::nearest", LONG), |token| {
+                    until_fired(&token)
+                })
+            })
+        });
+        let error = outcome.into_result().unwrap_err();
+        assert!(error.is_deadline_exceeded(), "{way:?}: {error:?}");
+        assert!(nearest.has_passed(), "{way:?}: early");
+    }
+}
+
+/// Guards against a context inside another that is entered by recursion, kept, or not put back.
+#[test]
+fn contexts_are_entered_without_number_one_after_another() {
+    let token = CancelToken::new();
+    let outermost = CallContext::current();
+    let mut context = CallContext::detached().with_deadline(Deadline::after(SOON));
+    for _ in 0..MANY {
+        context = context.run(CallContext::current);
+    }
+    assert!(context.deadline().remaining().is_some());
+    for _ in 0..MANY / 10 {
+        context = context.with_token(&token).run(CallContext::current);
+    }
+    let (inside, _) = call_in(&context, Way::SyncInline, "contexts_hold::entered");
+    assert_eq!(inside.success(), Some(7));
+    token.cancel();
+    assert!(context.token().is_cancelled());
+    assert_eq!(outermost.deadline(), Deadline::never());
+    assert_eq!(Deadline::current(), Deadline::never(), "put back");
+}
+
+/// What a callback does to the tree that is being signalled.
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    CancelRoot,
+    CancelSibling,
+    CancelWithReason,
+    DropEverything,
+    RegisterOnRoot,
+    RegisterOnSibling,
+    LinkMore,
+    CallInside,
+}
+
+const EVERYTHING: [Does; 8] = [
+    Does::CancelRoot,
+    Does::CancelSibling,
+    Does::CancelWithReason,
+    Does::DropEverything,
+    Does::RegisterOnRoot,
+    Does::RegisterOnSibling,
+    Does::LinkMore,
+    Does::CallInside,
+];
+
+/// A tree around a call, and the last handles of most of it.
+struct Tree {
+    root: CancelToken,
+    sibling: CancelToken,
+    crowd: Vec<CancelToken>,
+}
+
+impl Does {
+    fn act(self, own: &CancelToken, tree: &Mutex<Option<Tree>>, report: &mpsc::Sender<()>) {
+        let (root, sibling) = {
+            let tree = tree.lock().unwrap();
+            let tree = tree.as_ref().unwrap();
+            (tree.root.clone(), tree.sibling.clone())
+        };
+        let reports = || {
+            let report = report.clone();
+            move || report.send(()).unwrap()
+        };
+        match self {
+            Self::CancelRoot => root.cancel(),
+            Self::CancelSibling => sibling.cancel(),
+            Self::CancelWithReason => root.cancel_with("once more"),
+            Self::DropEverything => {
+                drop((root, sibling));
+                drop(tree.lock().unwrap().take());
+            }
+            Self::RegisterOnRoot => root.on_cancel(reports()).forget(),
+            Self::RegisterOnSibling => {
+                let registration = sibling.on_cancel(reports());
+                sibling.cancel();
+                assert!(!registration.unregister());
+            }
+            Self::LinkMore => {
+                let linked = CancelToken::linked([own, &root, &sibling]);
+                let below = (0..100).fold(linked, |last, _| last.child());
+                assert!(below.is_cancelled());
+                below.on_cancel(reports()).forget();
+            }
+            Self::CallInside => {
+                let context = CallContext::detached().with_token(own);
+                let (refused, ran) = call_in(&context, Way::SyncWorker, "contexts_hold::refused");
+                assert_eq!(refused.status(), CallStatus::NotStarted);
+                let detached = CallContext::current();
+                let (inside, _) = call_in(&detached, Way::SyncWorker, "contexts_hold::detached");
+                assert_eq!((inside.success(), ran), (Some(7), false));
+            }
+        }
+        report.send(()).unwrap();
+    }
+
+    /// How many messages it sends when the root, or the call's own limit, gives the signal.
+    fn messages(self, by_root: bool) -> usize {
+        match self {
+            Self::RegisterOnSibling | Self::LinkMore => 2,
+            // On a root that has not fired it waits.
+            Self::RegisterOnRoot if by_root => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Guards against a lock that is held, a list that is walked, or a token that is freed while a callback changes the tree around it.
+#[test]
+fn callbacks_may_do_anything_to_the_tree_that_is_signalled() {
+    for does in EVERYTHING {
+        for by_root in [true, false] {
+            crowd(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
+                let way = EVERY_WAY[number];
+                let case = format!("{does:?}, by root: {by_root}, {way:?}");
+                let (outcome, messages) = ends(move || {
+                    let root = CancelToken::new();
+                    let tree = Tree {
+                        sibling: root.child(),
+                        crowd: (0..50).map(|_| root.child()).collect(),
+                        root,
+                    };
+                    signalled(does, by_root, way, tree)
+                });
+                let expected = if by_root {
+                    matches!(outcome, Outcome::Cancelled(_))
+                } else {
+                    matches!(outcome, Outcome::TimedOut(_))
+                };
+                assert!(expected, "{case}: {outcome:?}");
+                assert_eq!(messages, does.messages(by_root), "{case}");
+            });
+        }
+    }
+}
+
+/// A call in the middle of `tree` that ends by its signal, with a callback that does something. How often that was reported.
+fn signalled(
+    does: Does,
+    by_root: bool,
+    way: Way,
+    tree: Tree,
+) -> (Outcome<u32, TimeoutError>, usize) {
+    let (root, sibling) = (tree.root.clone(), tree.sibling.clone());
+    // They lie on both sides of the call among the root's children.
+    let beside: Vec<_> = tree.crowd.iter().map(CancelToken::child).collect();
+    let context = CallContext::detached().with_token(&root);
+    let tree = Arc::new(Mutex::new(Some(tree)));
+    let (report, reports) = mpsc::channel();
+    let ms = if by_root { LONG } else { short() };
+    let started = Gate::new();
+    let canceller = by_root.then(|| {
+        let (started, root) = (started.clone(), root.clone());
+        std::thread::spawn(move || {
+            started.wait();
+            root.cancel();
+        })
+    });
+    drop((root, sibling));
+    let outcome = context.run(|| {
+        way.run(&limit("contexts_hold::signalled", ms), move |token| {
+            let own = token.clone();
+            let acts = move || does.act(&own, &tree, &report);
+            token.on_cancel(acts).forget();
+            started.open();
+            until_fired(&token)
+        })
+    });
+    if let Some(canceller) = canceller {
+        canceller.join().unwrap();
+    }
+    drop((context, beside));
+    // The callback's sender goes with it, or with what it has registered.
+    let count = std::iter::from_fn(|| reports.recv_timeout(SOON / 4).ok()).count();
+    (outcome, count)
+}

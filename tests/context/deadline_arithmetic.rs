@@ -1,0 +1,185 @@
+//! Deadlines are never early and never overflow, whatever they are made of, on either clock and from one to the other.
+
+use crate::support;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, any};
+use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
+use support::limit;
+use timeout_runtime::{CallContext, Deadline, TimeoutError};
+
+const SECOND: u64 = 1_000_000_000;
+const YEAR: Duration = Duration::from_secs(366 * 86_400);
+/// Less than this is kept, to the nanosecond.
+const NEAR: Duration = YEAR.saturating_mul(400);
+/// More than this is never.
+const FAR: Duration = YEAR.saturating_mul(600);
+
+fn near() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        Just(Duration::ZERO),
+        Just(NEAR),
+        (0..3 * SECOND).prop_map(Duration::from_nanos),
+        (0..NEAR.as_secs(), 0..1_000_000_000_u32)
+            .prop_map(|(secs, nanos)| Duration::new(secs, nanos)),
+    ]
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    let any = (any::<u64>(), 0..1_000_000_000_u32);
+    prop_oneof![
+        4 => near(),
+        1 => any.prop_map(|(secs, nanos)| Duration::new(secs, nanos)),
+        1 => (0..SECOND).prop_map(|less| Duration::MAX.saturating_sub(Duration::from_nanos(less))),
+        // Around the end of what sixty-four bits of nanoseconds hold.
+        2 => (0..4 * SECOND).prop_map(|more| Duration::from_nanos(u64::MAX - 2 * SECOND) + Duration::from_nanos(more)),
+        2 => (0..4 * SECOND).prop_map(|more| Duration::from_nanos(u64::MAX - (1 << 62) - 2 * SECOND + more)),
+    ]
+}
+
+/// An instant at or before `now` or after it, as far away as that can be.
+fn away(now: Instant, distance: Duration, is_past: bool) -> Instant {
+    let moved = if is_past {
+        now.checked_sub(distance)
+    } else {
+        now.checked_add(distance)
+    };
+    moved.unwrap_or(now)
+}
+
+fn in_paused_time<T>(call: impl AsyncFnOnce() -> T) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(call())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What is left is what was given, less what has passed since; what is too long to count is never.
+    #[test]
+    fn a_deadline_after_a_duration_is_not_early(duration in duration()) {
+        let before = Instant::now();
+        let deadline = Deadline::after(duration);
+        let left = deadline.remaining();
+        let passed = before.elapsed();
+        prop_assert!(left.is_none() || duration <= FAR);
+        prop_assert!(left.is_some() || duration > NEAR);
+        if let Some(left) = left {
+            prop_assert!(left <= duration);
+            prop_assert!(left + passed >= duration, "{passed:?} have passed, {left:?} are left");
+        }
+        let has_passed = deadline.has_passed();
+        prop_assert!(!has_passed || before.elapsed() >= duration);
+    }
+
+    /// The same by an instant, which may be in the past, to the nanosecond.
+    #[test]
+    fn a_deadline_at_an_instant_is_not_early(distance in near(), is_past: bool) {
+        let instant = away(Instant::now(), distance, is_past);
+        let deadline = Deadline::at(instant);
+        let before = Instant::now();
+        let left = deadline.remaining().unwrap();
+        let after = Instant::now();
+        prop_assert!(left <= instant.saturating_duration_since(before));
+        prop_assert!(left >= instant.saturating_duration_since(after));
+        prop_assert!(!deadline.has_passed() || Instant::now() >= instant);
+        prop_assert!(deadline.has_passed() || before < instant);
+        prop_assert_eq!(Deadline::from(instant), deadline);
+    }
+
+    #[test]
+    fn what_is_left_never_grows(distance in near(), is_past: bool) {
+        let deadline = Deadline::at(away(Instant::now(), distance, is_past));
+        let mut last = deadline.remaining();
+        let mut has_passed = deadline.has_passed();
+        for _ in 0..20 {
+            let left = deadline.remaining();
+            prop_assert!(left <= last);
+            // What has come stays.
+            prop_assert!(deadline.has_passed() || !has_passed);
+            (last, has_passed) = (left, deadline.has_passed());
+            prop_assert!(!has_passed || deadline.remaining() == Some(Duration::ZERO));
+        }
+    }
+
+    /// The earlier of two is one of them, whichever of them is asked; never is later than all.
+    #[test]
+    fn the_earlier_of_two_is_the_minimum(distances: [(u64, bool); 3]) {
+        let now = Instant::now();
+        let instants = distances.map(|(nanos, is_past)| away(now, Duration::from_nanos(nanos / 4), is_past));
+        let [a, b, c] = instants.map(Deadline::at);
+        prop_assert_eq!(a.min(b), Deadline::at(instants[0].min(instants[1])));
+        prop_assert_eq!(a == b, instants[0] == instants[1]);
+        prop_assert_eq!(a.min(b), b.min(a));
+        prop_assert_eq!(a.min(b).min(c), a.min(b.min(c)));
+        prop_assert_eq!(a.min(a), a);
+        prop_assert_eq!(a.min(Deadline::never()), a);
+        prop_assert_eq!(Deadline::never().min(a), a);
+    }
+
+    /// Paused time stands still, so that all of it holds exactly.
+    #[test]
+    fn paused_time_is_kept_exactly(first in duration(), second in near(), moved in 0..10 * SECOND, just: bool) {
+        in_paused_time(async || {
+            let (a, b) = (Deadline::after(first), Deadline::after(second));
+            let earlier = a.min(b);
+            prop_assert_eq!(earlier, b.min(a));
+            prop_assert_eq!(earlier, if first < second { a } else { b });
+            // Often to the very instant.
+            let moved = if just { second } else { Duration::from_nanos(moved) };
+            let start = tokio::time::Instant::now();
+            tokio::time::advance(moved).await;
+            let moved = start.elapsed();
+            for (deadline, after) in [(a, first), (b, second)].into_iter().filter(|(_, after)| *after <= NEAR) {
+                prop_assert_eq!(deadline.remaining(), Some(after.saturating_sub(moved)));
+                prop_assert_eq!(deadline.has_passed(), after <= moved);
+            }
+            Ok(())
+        })?;
+    }
+
+    /// The earlier of two on different clocks is the one of which less is left, as far as time stands still.
+    #[test]
+    fn the_minimum_is_that_of_either_clock(paused in near(), system in near()) {
+        in_paused_time(async || {
+            let before = Instant::now();
+            let (a, b) = (Deadline::after(paused), Deadline::at(before + system));
+            for earlier in [a.min(b), b.min(a)] {
+                let left = earlier.remaining().unwrap();
+                let passed = before.elapsed();
+                prop_assert!(earlier == a || earlier == b);
+                prop_assert!(left <= paused.min(system));
+                prop_assert!(left + passed >= paused.min(system));
+            }
+            Ok(())
+        })?;
+    }
+
+    /// From paused time to a sync call, which goes by the system's, and back: what is left is carried, and what has passed stays passed.
+    #[test]
+    fn crossing_from_clock_to_clock_carries_what_is_left(left in near(), moved in 0..2 * SECOND) {
+        in_paused_time(async || {
+            let deadline = Deadline::after(left);
+            tokio::time::advance(Duration::from_nanos(moved)).await;
+            let left = deadline.remaining().unwrap();
+            let before = Instant::now();
+            let calls = limit("deadline_arithmetic::crossing", 1 << 50);
+            let context = CallContext::detached().with_deadline(deadline);
+            let inside = context.run(|| calls.outcome_inline(|token| {
+                let there = token.remaining().unwrap();
+                let back = CallContext::current().with_deadline(Deadline::after(FAR));
+                Ok::<_, TimeoutError>((there, back.deadline().remaining().unwrap()))
+            }));
+            let passed = before.elapsed();
+            if let Some((there, back)) = inside.success() {
+                prop_assert!(there <= left && back <= there);
+                prop_assert!(back + passed >= left);
+            } else {
+                // It is over on entry, or by the time that the call has taken.
+                prop_assert!(passed >= left);
+            }
+            Ok(())
+        })?;
+    }
+}

@@ -1,0 +1,263 @@
+//! Tokens and calls at the very end of a thread, in the destructors of its thread-locals, are as good as elsewhere. A file of its own:
+//! what goes wrong there ends the process.
+
+use crate::support;
+use std::cell::{Cell, RefCell};
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use support::{Gate, SOON, Way, block_on, limit, poll_once, short, until_fired};
+use timeout_runtime::workers::Settings;
+use timeout_runtime::{
+    CancelToken, Cause, Outcome, Timeout, TimeoutError, add_listener, add_propagator, is_cancelled,
+};
+
+/// Does something when it is dropped.
+struct AtEnd(Option<Box<dyn FnOnce()>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        if let Some(act) = self.0.take() {
+            act();
+        }
+    }
+}
+
+thread_local! {
+    static AT_END: RefCell<AtEnd> = const { RefCell::new(AtEnd(None)) };
+}
+
+/// Runs `before` on a thread whose last deed is to do what `before` gives, when all other thread-locals are gone: they go in the
+/// order opposite to that in which they came.
+fn at_the_end_of_a_thread<T: FnOnce() + 'static>(before: impl FnOnce() -> T + Send + 'static) {
+    let small = thread::Builder::new().stack_size(256 << 10);
+    let thread = small.spawn(move || {
+        AT_END.with_borrow_mut(|at_end| at_end.0 = None);
+        let act = before();
+        AT_END.with_borrow_mut(|at_end| at_end.0 = Some(Box::new(act)));
+    });
+    thread.unwrap().join().unwrap();
+}
+
+/// A token that holds many, each the child of the one before.
+fn leaf() -> CancelToken {
+    let mut last = CancelToken::new();
+    for _ in 0..200_000 {
+        last = last.child();
+    }
+    last
+}
+
+/// Guards against a list of what is left to drop that has itself gone before.
+#[test]
+fn a_chain_is_dropped_by_the_end_of_its_thread() {
+    at_the_end_of_a_thread(|| {
+        drop(CancelToken::new().child());
+        let last = leaf();
+        move || drop(last)
+    });
+}
+
+#[test]
+fn tokens_can_be_used_by_the_end_of_a_thread() {
+    let (sender, seen) = mpsc::channel();
+    at_the_end_of_a_thread(|| {
+        let root = CancelToken::new();
+        let waiting = root.child();
+        let kept = root.on_cancel(|| {});
+        move || {
+            let below = waiting.child();
+            let (ran, runs) = (Gate::new(), Gate::new());
+            let opens = ran.clone();
+            below.on_cancel(move || opens.open()).forget();
+            let waits = below.wait_timeout(Duration::from_millis(1));
+            root.cancel();
+            block_on(below.cancelled());
+            drop(kept);
+            drop(below.on_cancel(move || runs.open()));
+            sender.send((waits, below.cause(), ran.is_open())).unwrap();
+        }
+    });
+    assert_eq!(
+        seen.recv_timeout(SOON),
+        Ok((None, Some(Cause::Cancelled), true))
+    );
+}
+
+/// Guards against a call that asks a thread-local for what is there no more.
+#[test]
+fn calls_can_be_made_by_the_end_of_a_thread() {
+    let (sender, endings) = mpsc::channel();
+    at_the_end_of_a_thread(|| {
+        let call = |way: Way| {
+            let succeeds = way.run(&limit("thread_ends::succeeds", 60_000), |token| {
+                let inside = limit("thread_ends::inside", 60_000);
+                inside.outcome_inline(|_| token.check()).into_result()?;
+                inside.outcome(|_| Ok::<_, TimeoutError>(7)).into_result()
+            });
+            let times_out = way.run(&limit("thread_ends::times_out", short()), |t| {
+                until_fired(&t)
+            });
+            (way, succeeds, times_out)
+        };
+        let ways = [Way::SyncWorker, Way::SyncInline];
+        // The threads that they need, and what they keep per thread, are there before.
+        drop(ways.map(call));
+        move || sender.send(ways.map(call)).unwrap()
+    });
+    for (way, succeeds, times_out) in endings.recv_timeout(SOON).unwrap() {
+        assert_eq!(succeeds.success(), Some(7), "{way:?}");
+        assert!(
+            matches!(times_out, Outcome::TimedOut(_)),
+            "{way:?}: {times_out:?}"
+        );
+    }
+}
+
+/// Guards against a worker that is lost with the destructors of what an operation left on it.
+#[test]
+fn a_worker_that_ends_may_make_calls() {
+    let (sender, endings) = mpsc::channel();
+    // A worker that is idle leaves at once.
+    Settings::new().keep_alive(Duration::ZERO).apply();
+    let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
+        let act = move || {
+            let inside = limit("thread_ends::in_destructor", 60_000);
+            let ending = inside.outcome(|_| Ok::<_, TimeoutError>(7));
+            sender.send(ending.success()).unwrap();
+        };
+        AT_END.with_borrow_mut(|at_end| at_end.0 = Some(Box::new(act)));
+        Ok::<_, TimeoutError>(7)
+    });
+    assert_eq!(outcome.success(), Some(7));
+    assert_eq!(endings.recv_timeout(SOON), Ok(Some(7)));
+}
+
+thread_local! {
+    /// Whether registered functions count their calls on this thread, and make calls themselves.
+    static COUNTS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes a call in each way that needs no executor.
+fn call_in_each_way(timeout: &Timeout) {
+    let on_worker = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
+    assert_eq!(on_worker.success(), Some(7));
+    let inline = timeout.outcome_inline(|_| Ok::<_, TimeoutError>(7));
+    assert_eq!(inline.success(), Some(7));
+    let polled = block_on(timeout.outcome_async(|_| async { Ok::<_, TimeoutError>(7) }));
+    assert_eq!(polled.success(), Some(7));
+}
+
+/// The policy that a registered function makes its own calls with.
+type Policy = Arc<OnceLock<Timeout>>;
+
+/// A function to register that makes calls by `policy`, and the number of its calls.
+fn counted(policy: &Policy) -> (Arc<AtomicUsize>, impl Fn() + Send + Sync + 'static) {
+    let count = Arc::<AtomicUsize>::default();
+    let function = {
+        let (count, policy) = (Arc::clone(&count), Arc::clone(policy));
+        move || {
+            if COUNTS.get() {
+                count.fetch_add(1, Ordering::SeqCst);
+                call_in_each_way(policy.get().unwrap());
+            }
+        }
+    };
+    (count, function)
+}
+
+/// Makes calls before a thread ends, and again when its other thread-locals are gone.
+fn call_at_the_end_of_a_thread(policy: &Policy, timeout: Timeout) {
+    policy.set(timeout.clone()).unwrap();
+    at_the_end_of_a_thread(move || {
+        call_in_each_way(&timeout);
+        move || {
+            COUNTS.set(true);
+            call_in_each_way(&timeout);
+        }
+    });
+}
+
+/// The stack overflowed: a listener got the events of its own calls, without end.
+#[test]
+fn a_listener_does_not_get_its_own_events_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let _listener = add_listener(move |_| function());
+    call_at_the_end_of_a_thread(&policy, limit("thread_ends::listener", 60_000));
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+}
+
+/// The stack overflowed: the listener of a policy got the events of its own calls, without end.
+#[test]
+fn the_listener_of_a_policy_does_not_get_its_own_events_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let calls = limit("thread_ends::own_listener", 60_000).with_listener(move |_| function());
+    call_at_the_end_of_a_thread(&policy, calls);
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+}
+
+/// The stack overflowed: a propagator was called for the calls that it made itself, without end.
+#[test]
+fn a_propagator_is_not_called_for_its_own_calls_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let _propagator = add_propagator(move || {
+        function();
+        || ()
+    });
+    call_at_the_end_of_a_thread(&policy, limit("thread_ends::propagator", 60_000));
+    let count = count.load(Ordering::SeqCst);
+    assert_eq!(count, 1, "one of the calls runs elsewhere");
+}
+
+/// The stack overflowed: the clock of a policy was read for the events of its own calls, without end.
+#[test]
+fn the_clock_of_a_policy_is_not_read_for_its_own_calls_at_the_end_of_a_thread() {
+    let policy = Policy::default();
+    let (count, function) = counted(&policy);
+    let _listener = add_listener(|_| {});
+    let calls = limit("thread_ends::clock", 60_000).with_clock(move || {
+        function();
+        SystemTime::now()
+    });
+    call_at_the_end_of_a_thread(&policy, calls);
+    assert_eq!(count.load(Ordering::SeqCst), 3);
+}
+
+/// The operation was dropped outside its call.
+#[test]
+fn an_inline_operation_is_dropped_inside_its_call_at_the_end_of_a_thread() {
+    struct SendsOnDrop(mpsc::Sender<bool>);
+
+    impl Drop for SendsOnDrop {
+        fn drop(&mut self) {
+            self.0.send(is_cancelled()).unwrap();
+        }
+    }
+
+    let (sender, seen) = mpsc::channel();
+    let start = move || {
+        let guard = SendsOnDrop(sender.clone());
+        let mut call = Box::pin(
+            limit("thread_ends::dropped", 60_000).outcome_async(|_| async {
+                let _guard = guard;
+                pending::<Result<(), TimeoutError>>().await
+            }),
+        );
+        assert!(matches!(poll_once(&mut call, &Gate::new()), Poll::Pending));
+        call
+    };
+    at_the_end_of_a_thread(move || {
+        // What a thread keeps for this is there before.
+        drop(start());
+        let call = start();
+        move || drop(call)
+    });
+    assert_eq!(seen.iter().collect::<Vec<_>>(), [true, true]);
+}

@@ -1,0 +1,268 @@
+//! An operation that runs on another thread has its caller's deadline, token and Tokio runtime; it has not the caller's thread-locals.
+
+use crate::support;
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use support::{
+    APART, EVERY_WAY, Gate, SOON, Way, block_on, in_runtime, limit, runtime, short, until_fired,
+};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout};
+use tokio::runtime::Handle;
+
+const LONG: u64 = 60_000;
+
+thread_local! {
+    static LABEL: RefCell<&'static str> = const { RefCell::new("nobody's") };
+}
+
+tokio::task_local! {
+    static REQUEST: u32;
+}
+
+/// What an operation finds where it runs.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    label: &'static str,
+    same_thread: bool,
+    on_worker: bool,
+}
+
+fn find(way: Way) -> Found {
+    let caller = thread::current().id();
+    let outcome = way.run(&limit("what_a_worker_carries::find", LONG), move |_| {
+        let thread = thread::current();
+        Ok::<_, TimeoutError>(Found {
+            label: LABEL.with_borrow(|label| *label),
+            same_thread: thread.id() == caller,
+            on_worker: thread.name().is_some_and(|name| {
+                name.strip_prefix("timeout-")
+                    .is_some_and(|number| number.parse::<u64>().is_ok())
+            }),
+        })
+    });
+    outcome.success().unwrap()
+}
+
+/// Guards against thread-locals that are said to stay behind and do not, and the other way round.
+#[test]
+fn thread_locals_of_the_caller_are_there_where_the_operation_is_on_its_thread() {
+    LABEL.set("the caller's");
+    for way in EVERY_WAY {
+        let found = find(way);
+        let apart = way.abandons();
+        let label = if apart { "nobody's" } else { "the caller's" };
+        assert_eq!(found.label, label, "{way:?}");
+        assert_eq!(found.same_thread, !apart, "{way:?}");
+        let on_worker = matches!(way, Way::SyncWorker | Way::AsyncWorker);
+        assert_eq!(found.on_worker, on_worker, "{way:?}");
+    }
+    assert_eq!(LABEL.take(), "the caller's", "as it was");
+}
+
+/// What is to be there on a worker can be given along.
+#[timeout(name = "what_a_worker_carries::given", secs = 60)]
+fn given(label: &'static str) -> Result<&'static str, TimeoutError> {
+    LABEL.set(label);
+    let seen = LABEL.take();
+    LABEL.set("nobody's");
+    Ok(seen)
+}
+
+#[test]
+fn what_is_given_along_is_there() {
+    LABEL.set("the caller's");
+    assert_eq!(
+        given(LABEL.with_borrow(|label| *label)).unwrap(),
+        "the caller's"
+    );
+}
+
+/// Guards against a runtime that is lost on the way, or one that is found where the caller has none.
+#[test]
+fn the_runtime_of_the_caller_is_there() {
+    let on_worker = [Way::SyncWorker, Way::SyncInline, Way::AsyncWorker];
+    let found = |way: Way| match way {
+        Way::AsyncWorker => block_on(
+            limit("what_a_worker_carries::runtime", LONG)
+                .outcome_async_on_worker(|_| async { Ok::<_, TimeoutError>(handle_id()) }),
+        ),
+        _ => way.run(&limit("what_a_worker_carries::runtime", LONG), |_| {
+            Ok::<_, TimeoutError>(handle_id())
+        }),
+    };
+    for way in on_worker {
+        assert_eq!(found(way).success(), Some(None), "{way:?}");
+        let runtime = runtime();
+        let inside = runtime.enter();
+        let id = Some(runtime.handle().id());
+        assert_eq!(found(way).success(), Some(id), "{way:?}");
+        // Also two calls down, and none is left behind when both are over.
+        let nested = limit("what_a_worker_carries::outer", LONG)
+            .outcome(move |_| Ok::<_, TimeoutError>(found(way).success()));
+        assert_eq!(nested.success().flatten(), Some(id), "{way:?}");
+        drop(inside);
+        assert_eq!(found(way).success(), Some(None), "{way:?}: left behind");
+    }
+}
+
+fn handle_id() -> Option<tokio::runtime::Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
+}
+
+#[timeout(name = "what_a_worker_carries::uses_runtime", secs = 60)]
+fn uses_runtime() -> Result<u32, TimeoutError> {
+    let task = tokio::spawn(async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        3
+    });
+    Ok(Handle::current().block_on(task).unwrap() + Handle::current().block_on(async { 4 }))
+}
+
+/// Guards against a runtime that is there by name and cannot be used.
+#[test]
+fn an_operation_on_a_worker_can_use_the_runtime_of_its_caller() {
+    let runtime = runtime();
+    let called_inside = runtime.block_on(async { uses_runtime() });
+    assert_eq!(called_inside.unwrap(), 7);
+    let _inside = runtime.enter();
+    assert_eq!(uses_runtime().unwrap(), 7);
+}
+
+/// Task-locals go with polling: an operation that is polled in place has them, one that is a task of its own or on a worker has not.
+#[test]
+fn task_locals_of_the_caller_are_there_where_the_operation_is_polled_in_place() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    for way in [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker] {
+        let call = way.start(
+            &limit("what_a_worker_carries::task_local", LONG),
+            |_| async { Ok::<_, TimeoutError>(REQUEST.try_with(|request| *request).ok()) },
+        );
+        let found = block_on(REQUEST.scope(7, call)).success().unwrap();
+        let expected = (way == Way::AsyncInline).then_some(7);
+        assert_eq!(found, expected, "{way:?}");
+    }
+}
+
+/// Guards against an ambient deadline or token that is lost on the way.
+#[test]
+fn the_deadline_and_the_token_around_the_caller_are_there() {
+    for way in EVERY_WAY {
+        let request = CancelToken::new();
+        let until = Deadline::after(Duration::from_secs(30));
+        let context = CallContext::detached()
+            .with_deadline(until)
+            .with_token(&request);
+        let (looked, gone) = (Gate::new(), Gate::new());
+        let (has_looked, is_gone) = (looked.clone(), gone.clone());
+        let canceller = thread::spawn(move || {
+            looked.wait();
+            request.cancel_with("the request is gone");
+            gone.open();
+        });
+        let outcome = context.run(|| {
+            let calls = limit("what_a_worker_carries::ambient", LONG).with_grace(SOON);
+            way.run(&calls, move |own| {
+                let token = CancelToken::current();
+                let left = [
+                    Deadline::current(),
+                    token.deadline(),
+                    own.deadline(),
+                    CallContext::current().deadline(),
+                ]
+                .map(|deadline| deadline.remaining());
+                has_looked.open();
+                is_gone.wait();
+                let error = token.check().unwrap_err();
+                let reason = error.source().map(ToString::to_string);
+                Ok::<_, TimeoutError>((left, own.cause(), error.name(), reason))
+            })
+        });
+        canceller.join().unwrap();
+        let (left, cause, name, reason) = outcome.success().unwrap();
+        for left in left {
+            let left = left.expect("there is a deadline");
+            assert!(left <= Duration::from_secs(30), "{way:?}: {left:?}");
+            assert!(left > Duration::from_secs(5), "{way:?}: {left:?}");
+        }
+        assert_eq!(cause, Some(Cause::Cancelled), "{way:?}");
+        assert_eq!(name, "what_a_worker_carries::ambient", "{way:?}");
+        assert_eq!(reason.as_deref(), Some("the request is gone"), "{way:?}");
+    }
+}
+
+/// The same over two threads: what is around the outer call reaches the inner one.
+#[test]
+fn the_deadline_and_the_token_go_along_from_worker_to_worker() {
+    for outer in APART {
+        for inner in EVERY_WAY {
+            let (sender, ended) = mpsc::channel();
+            let outcome = outer.run(
+                &limit("what_a_worker_carries::outer", 2 * short()),
+                move |_| {
+                    let calls = limit("what_a_worker_carries::inner", LONG);
+                    let ending = inner.run(&calls, |token| until_fired(&token));
+                    sender.send(ending).unwrap();
+                    Ok::<_, TimeoutError>(())
+                },
+            );
+            assert!(
+                matches!(outcome, Outcome::TimedOut(_)),
+                "{outer:?}, {inner:?}: {outcome:?}"
+            );
+            let ending = ended.recv_timeout(SOON).unwrap();
+            assert!(
+                matches!(ending, Outcome::DeadlineExceeded(_)),
+                "{outer:?}, {inner:?}: {ending:?}"
+            );
+        }
+    }
+}
+
+/// Guards against a context that leaks to where the user did not say so: threads and tasks of his own.
+#[test]
+fn threads_and_tasks_of_ones_own_join_the_call_only_on_demand() {
+    for way in EVERY_WAY {
+        let outcome = way.run(&limit("what_a_worker_carries::own_threads", LONG), |_| {
+            let has_deadline = || Deadline::current().remaining().is_some();
+            let context = CallContext::current();
+            let joined = context.clone();
+            let threads = [
+                thread::spawn(has_deadline),
+                thread::spawn(move || joined.run(has_deadline)),
+            ]
+            .map(|thread| thread.join().unwrap());
+            let tasks = thread::spawn(move || {
+                in_runtime(async move {
+                    let plain = tokio::spawn(async move { has_deadline() });
+                    let scoped = tokio::spawn(context.scope(async move { has_deadline() }));
+                    [plain.await.unwrap(), scoped.await.unwrap()]
+                })
+            });
+            Ok::<_, TimeoutError>((threads, tasks.join().unwrap()))
+        });
+        let expected = ([false, true], [false, true]);
+        assert_eq!(outcome.success(), Some(expected), "{way:?}");
+    }
+}
+
+/// Guards against what an operation puts into its worker's thread-locals and the caller gets to see.
+#[test]
+fn the_caller_does_not_see_the_thread_locals_of_the_operation() {
+    thread_local! {
+        static COUNT: Cell<u32> = const { Cell::new(0) };
+    }
+    for way in EVERY_WAY {
+        COUNT.set(1);
+        let outcome = way.run(&limit("what_a_worker_carries::back", LONG), |_| {
+            COUNT.set(COUNT.get() + 10);
+            Ok::<_, TimeoutError>(())
+        });
+        assert!(outcome.is_success(), "{way:?}");
+        assert_eq!(COUNT.get(), if way.abandons() { 1 } else { 11 }, "{way:?}");
+    }
+}

@@ -1,0 +1,306 @@
+//! Rule 6: the verdict event first, the return second, the late event third.
+
+use crate::support;
+use std::future::pending;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use support::{
+    APART, ASYNC, Drops, EVERY_WAY, Gate, SOON, TIMED, Way, limit, poll_once, record, short,
+    short_limit, until_fired,
+};
+use timeout_runtime::{
+    CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
+};
+
+const LONG: u64 = 60_000;
+
+type Op = fn(CancelToken) -> Result<u32, TimeoutError>;
+
+#[test]
+fn the_verdict_event_is_delivered_before_the_call_returns() {
+    let succeeds: Op = |_| Ok(7);
+    let cancels: Op = |token| {
+        token.cancel();
+        token.check().map(|()| 7)
+    };
+    let heeds: Op = |token| until_fired(&token);
+    for way in EVERY_WAY {
+        for (ms, op, verdict) in [
+            (LONG, succeeds, EventKind::Succeeded),
+            (LONG, cancels, EventKind::Cancelled),
+            (short(), heeds, EventKind::TimedOut),
+        ] {
+            let recorder = record("event_order::first");
+            let _ = way.run(&limit("event_order::first", ms), op);
+            let told = recorder.kinds();
+            assert_eq!(told.first(), Some(&verdict), "{way:?}");
+            if told[0] != EventKind::Succeeded {
+                // The late one, so that it does not turn up in the next round.
+                recorder.wait_for(2);
+            }
+        }
+    }
+}
+
+/// The call's token, as its own listener finds it at each event.
+fn with_token_seen(timeout: Timeout) -> (Timeout, mpsc::Sender<CancelToken>, Seen) {
+    let (sender, token) = mpsc::channel();
+    let seen = Seen::default();
+    let (sink, token, found) = (seen.clone(), Mutex::new(token), Mutex::new(None));
+    let timeout = timeout.with_listener(move |event| {
+        let mut found = found.lock().unwrap();
+        let token: &CancelToken =
+            found.get_or_insert_with(|| token.lock().unwrap().recv_timeout(SOON).unwrap());
+        sink.0
+            .lock()
+            .unwrap()
+            .push((event.kind.is_verdict(), token.cause()));
+    });
+    (timeout, sender, seen)
+}
+
+/// What was seen at each event.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<Sight>>>);
+
+/// Whether the event was the verdict, and the cause that the token had by then.
+type Sight = (bool, Option<Cause>);
+
+impl Seen {
+    fn first(&self) -> Sight {
+        self.0.lock().unwrap()[0]
+    }
+}
+
+#[test]
+fn the_token_has_fired_before_the_verdict_event() {
+    for way in EVERY_WAY {
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::fired", short()));
+        let _ = way.run(&timeout, move |token| {
+            sender.send(token.clone()).unwrap();
+            until_fired(&token)
+        });
+        assert_eq!(seen.first(), (true, Some(Cause::TimedOut)), "{way:?}");
+    }
+}
+
+/// An operation that never looks at its token has it fired all the same.
+#[test]
+fn the_token_of_an_operation_that_ignores_it_has_fired_before_the_verdict_event() {
+    for way in TIMED {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::ignored", short()));
+        let _ = way.run(&timeout, move |token| {
+            sender.send(token).unwrap();
+            if way.abandons() {
+                held.wait();
+            } else {
+                std::thread::sleep(Duration::from_millis(short() + 5));
+            }
+            Ok::<_, TimeoutError>(7)
+        });
+        assert_eq!(seen.first(), (true, Some(Cause::TimedOut)), "{way:?}");
+        gate.open();
+    }
+}
+
+#[test]
+fn the_token_of_a_call_that_was_dropped_has_fired_before_the_event() {
+    let runtime = support::runtime();
+    let _inside = runtime.enter();
+    for way in ASYNC {
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::dropped_token", LONG));
+        let running = Gate::new();
+        let started = running.clone();
+        let mut call = way.start(&timeout, move |token| async move {
+            sender.send(token.clone()).unwrap();
+            started.open();
+            token.cancelled().await;
+            Ok::<_, TimeoutError>(7)
+        });
+        assert!(poll_once(&mut call, &Gate::new()).is_pending(), "{way:?}");
+        running.wait();
+        drop(call);
+        assert_eq!(seen.first(), (true, Some(Cause::Cancelled)), "{way:?}");
+    }
+}
+
+#[test]
+fn an_operation_that_ends_after_the_return_is_reported_then() {
+    for way in APART {
+        let recorder = record("event_order::after");
+        let gate = Gate::new();
+        let held = gate.clone();
+        let _ = way.run(&limit("event_order::after", short()), move |_| {
+            held.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        assert_eq!(recorder.kinds(), [EventKind::TimedOut], "{way:?}");
+        gate.open();
+        assert_eq!(
+            recorder.wait_for(2),
+            [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
+            "{way:?}"
+        );
+        let events = recorder.events();
+        assert_eq!(events[0].call, events[1].call, "{way:?}");
+        assert!(events[0].elapsed <= events[1].elapsed, "{way:?}");
+        assert!(events[0].timestamp <= events[1].timestamp, "{way:?}");
+        assert_eq!(events[1].limit, Some(short_limit()), "{way:?}");
+        let on_worker = way != Way::AsyncTask;
+        assert_eq!(events[1].worker.is_some(), on_worker, "{way:?}");
+    }
+}
+
+/// An operation used to count as abandoned until all listeners had returned from its late event, so a
+/// retry on that event could be refused.
+#[test]
+fn an_operation_has_left_the_abandoned_list_when_its_late_event_arrives() {
+    const NAME: &str = "event_order::retry";
+    for way in APART {
+        let (sender, seen) = mpsc::channel();
+        let sender = Mutex::new(sender);
+        let _listener = timeout_runtime::add_listener(move |event| {
+            if event.name != NAME || event.kind.is_verdict() {
+                return;
+            }
+            let mut abandoned = workers::abandoned().into_iter();
+            let is_listed = abandoned.any(|left| left.name == NAME);
+            let retry = limit(NAME, LONG).with_max_abandoned(1);
+            let retried = retry.outcome_inline(|_| Ok::<_, TimeoutError>(()));
+            let sight = (is_listed, retried.is_success());
+            sender.lock().unwrap().send(sight).unwrap();
+        });
+        let gate = Gate::new();
+        let held = gate.clone();
+        let _ = way.run(&limit(NAME, short()), move |_| {
+            held.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        gate.open();
+        assert_eq!(seen.recv_timeout(SOON), Ok((false, true)), "{way:?}");
+    }
+}
+
+/// The other order of the two bits: the operation is through with its value while the verdict event is still being told.
+#[test]
+fn an_operation_that_ends_during_the_verdict_event_is_reported_after_it() {
+    for way in APART {
+        let (told, gate, drops) = (
+            Arc::<Mutex<Vec<&'static str>>>::default(),
+            Gate::new(),
+            Drops::default(),
+        );
+        let (sink, finish, dropped) = (told.clone(), gate.clone(), drops.clone());
+        let timeout = limit("event_order::during", short()).with_listener(move |event| {
+            if event.kind.is_verdict() {
+                finish.open();
+                support::eventually("the value is dropped", || dropped.count() == 1);
+                // Time for a report that would come too early.
+                std::thread::sleep(Duration::from_millis(20));
+                sink.lock().unwrap().push("verdict");
+            } else {
+                sink.lock().unwrap().push("late");
+            }
+        });
+        let value = drops.value();
+        let outcome = way.run(&timeout, move |_| {
+            gate.wait();
+            Ok::<_, TimeoutError>(value)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        support::eventually("both are told", || told.lock().unwrap().len() == 2);
+        assert_eq!(*told.lock().unwrap(), ["verdict", "late"], "{way:?}");
+    }
+}
+
+/// Where the operation ends in front of its caller, both have been told by the time the call returns.
+#[test]
+fn a_late_end_in_place_is_reported_after_the_verdict_and_before_the_return() {
+    for way in [Way::SyncInline, Way::AsyncInline] {
+        let recorder = record("event_order::in_place");
+        let _ = way.run(&limit("event_order::in_place", short()), |token| {
+            until_fired(&token)
+        });
+        let told = recorder.kinds();
+        assert_eq!(told[0], EventKind::TimedOut, "{way:?}");
+        assert!(
+            matches!(
+                told[1..],
+                [EventKind::AbandonedWorkerFailed(Failure::Error(_))]
+            ),
+            "{way:?}: {told:?}"
+        );
+    }
+}
+
+#[test]
+fn a_dropped_call_ends_with_one_event_and_its_operation_with_one_more() {
+    let runtime = support::runtime();
+    let _inside = runtime.enter();
+    for way in ASYNC {
+        let recorder = record("event_order::dropped");
+        let running = Gate::new();
+        let started = running.clone();
+        let mut call = way.start(
+            &limit("event_order::dropped", LONG),
+            move |token| async move {
+                started.open();
+                token.cancelled().await;
+                token.check().map(|()| 7)
+            },
+        );
+        assert!(poll_once(&mut call, &Gate::new()).is_pending(), "{way:?}");
+        running.wait();
+        drop(call);
+        if way.abandons() {
+            let told = recorder.wait_for(2);
+            assert_eq!(told[0], EventKind::Dropped, "{way:?}");
+            assert!(
+                matches!(
+                    told[1..],
+                    [EventKind::AbandonedWorkerFailed(Failure::Error(_))]
+                ),
+                "{way:?}: {told:?}"
+            );
+        } else {
+            assert_eq!(recorder.kinds(), [EventKind::Dropped], "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn a_future_that_is_dropped_after_its_ending_tells_nothing_more() {
+    let runtime = support::runtime();
+    let _inside = runtime.enter();
+    let recorder = record("event_order::ended");
+    for way in ASYNC {
+        let mut call = way.start(&limit("event_order::ended", LONG), |_| async {
+            Ok::<_, TimeoutError>(7)
+        });
+        let outcome = support::block_on(&mut call);
+        assert!(matches!(outcome, Outcome::Success(7)), "{way:?}");
+        drop(call);
+    }
+    assert_eq!(recorder.kinds(), vec![EventKind::Succeeded; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_expires_in_virtual_time_is_told_once() {
+    for way in [Way::AsyncInline, Way::AsyncTask] {
+        let recorder = record("event_order::virtual");
+        let call = way.start(&limit("event_order::virtual", LONG), |_| {
+            pending::<Result<(), TimeoutError>>()
+        });
+        let Outcome::TimedOut(error) = call.await else {
+            panic!("{way:?} did not time out");
+        };
+        assert!(error.elapsed() >= Duration::from_millis(LONG), "{way:?}");
+        assert_eq!(recorder.kinds(), [EventKind::TimedOut], "{way:?}");
+    }
+}

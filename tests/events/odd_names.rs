@@ -1,0 +1,180 @@
+//! A name is a name, whatever is in it; it is never a thread's.
+
+use crate::{crowd, support};
+use std::fmt::{self, Debug};
+use std::sync::mpsc;
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use support::short;
+use support::{EVERY_WAY, SOON, Way, limit, record, until_fired};
+use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, timeout, workers};
+
+/// The names are the same in all tests here, so these run one at a time, after the late reports of the one before.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(workers::drain(SOON), 0);
+    alone
+}
+
+fn odd_names() -> [&'static str; 6] {
+    [
+        "",
+        "a\0b",
+        Box::leak("long-".repeat(60).into_boxed_str()),
+        "заказ-склад-№1",
+        "x\ny",
+        "{} `%s` \u{1b}[31m",
+    ]
+}
+
+/// Runs a call that tells its thread's name; that name.
+fn thread_of(way: Way, name: &'static str) -> Option<String> {
+    let (sender, receiver) = mpsc::channel();
+    let outcome = way.run(&limit(name, 60_000), move |_| {
+        sender
+            .send(thread::current().name().map(str::to_owned))
+            .unwrap();
+        Ok::<_, TimeoutError>(())
+    });
+    assert!(outcome.is_success(), "{name:?}, {way:?}: {outcome:?}");
+    receiver.recv().unwrap()
+}
+
+/// Guards against a name that panics, or is cut, at the first call because it became a thread's name.
+#[test]
+fn any_name_works_and_is_told_unchanged() {
+    let _alone = alone();
+    for name in odd_names() {
+        for way in EVERY_WAY {
+            let recorder = record(name);
+            let thread = thread_of(way, name);
+            let events = recorder.events();
+            assert_eq!(events.len(), 1, "{name:?}, {way:?}");
+            assert_eq!(events[0].name, name);
+            assert_eq!(events[0].kind, EventKind::Succeeded);
+            assert_eq!(events[0].to_string().lines().count(), 1, "{}", events[0]);
+            if let Some(worker) = events[0].worker {
+                assert_eq!(thread, Some(worker.to_string()), "{name:?}, {way:?}");
+            }
+        }
+    }
+}
+
+// The text of an error or a panic went into the printed event as it was, with its line breaks.
+#[test]
+fn any_text_stays_on_one_line() {
+    let _alone = alone();
+    let text = "left: \"1\"\r\n right\u{2028}\u{1b}[31m";
+    let printed = r#"left: "1"\r\n right\u{2028}\u{1b}[31m"#;
+    for way in EVERY_WAY {
+        let recorder = record("any text");
+        let outcome = way.run(&limit("any text", 60_000), move |_| {
+            Err::<(), _>(Told(text))
+        });
+        assert!(matches!(outcome, Outcome::Failure(Told(_))), "{way:?}");
+        let events = recorder.events();
+        assert_eq!(
+            events[0].kind,
+            EventKind::Failed(Failure::Error(text.into()))
+        );
+        let event = events[0].to_string();
+        assert!(
+            event.contains(&format!(": {printed} (limit 60s)")),
+            "{event}"
+        );
+    }
+    assert_eq!(
+        Failure::Panic(text.into()).to_string(),
+        format!("panic: {printed}")
+    );
+}
+
+/// An error that tells its text as it is.
+struct Told(&'static str);
+
+impl Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// Guards against a name that is changed on its way into an error.
+#[test]
+fn any_name_is_in_the_error_unchanged() {
+    let _alone = alone();
+    let names = odd_names();
+    crowd::crowd(names.len(), names.len(), |index| {
+        for way in EVERY_WAY {
+            let name = names[index];
+            let outcome = way.run(&limit(name, short()), |token| until_fired(&token));
+            let Outcome::TimedOut(error) = outcome else {
+                panic!("{name:?}, {way:?}: {outcome:?}");
+            };
+            assert_eq!(error.name(), name, "{way:?}");
+        }
+    });
+}
+
+/// Guards against workers that cannot be told apart, by names that the system cuts off at 15 bytes.
+#[test]
+fn workers_have_short_names_of_their_own() {
+    let both_run = Arc::new(Barrier::new(2));
+    let names: Vec<String> = thread::scope(|scope| {
+        let calls: Vec<_> = (0..2)
+            .map(|_| {
+                let both_run = Arc::clone(&both_run);
+                scope.spawn(|| {
+                    let outcome = limit("odd_names::same", 60_000).outcome(move |_| {
+                        both_run.wait();
+                        Ok::<_, TimeoutError>(thread::current().name().map(str::to_owned))
+                    });
+                    outcome.success().flatten().expect("a worker has a name")
+                })
+            })
+            .collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    assert_ne!(names[0], names[1]);
+    for name in names {
+        assert!(name.starts_with("timeout-") && name.len() <= 15, "{name}");
+    }
+}
+
+/// A function of each name, and the names.
+macro_rules! named {
+    ($($name:expr),+) => {
+        [$({
+            #[timeout(name = $name, secs = 60)]
+            fn named() -> Result<(), TimeoutError> {
+                Ok(())
+            }
+            ($name, named as fn() -> Result<(), TimeoutError>)
+        }),+]
+    };
+}
+
+const CONSTANT: &str = "a name\nfrom elsewhere";
+
+/// Guards against a name in an attribute that is refused only at the first call, or changed by the expansion.
+#[test]
+fn any_name_works_in_the_attribute() {
+    let _alone = alone();
+    let functions = named![
+        "",
+        "a\0b",
+        "300 bytes: -------------------------------------------------------------------------------------------------\
+         ------------------------------------------------------------------------------------------------------------\
+         ------------------------------------------------------------------------------------",
+        "заказ-склад-№1 (attribute)",
+        "x\ny (attribute)",
+        r"raw \n",
+        CONSTANT
+    ];
+    for (name, named) in functions {
+        let recorder = record(name);
+        named().unwrap();
+        assert_eq!(recorder.kinds(), [EventKind::Succeeded], "{name:?}");
+    }
+}

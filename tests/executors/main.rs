@@ -1,0 +1,12 @@
+//! Calls on Tokio, smol, other executors and none, and the clocks of these.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod inside_runtimes;
+mod nested_waits;
+mod on_smol;
+mod paused_time;
+mod without_tokio_timers;

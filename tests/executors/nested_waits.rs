@@ -1,0 +1,184 @@
+//! Waits inside waits: no wait of ours loses a wake-up meant for other code, or takes one.
+
+use crate::support;
+use std::future::Future;
+use std::sync::mpsc;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use futures::channel::oneshot;
+use futures::join;
+use support::{Gate, SOON, block_on, limit};
+use timeout_runtime::{CancelToken, TimeoutError, timeout};
+
+/// A way to block a thread until `released`.
+#[derive(Clone, Copy, Debug)]
+enum Blocking {
+    AnnotatedCall,
+    TokenSleep,
+    TokenWait,
+    Channel,
+    ScopedThread,
+    Park,
+}
+
+const EVERY_BLOCKING: [Blocking; 6] = [
+    Blocking::AnnotatedCall,
+    Blocking::TokenSleep,
+    Blocking::TokenWait,
+    Blocking::Channel,
+    Blocking::ScopedThread,
+    Blocking::Park,
+];
+
+/// What ends a blocking wait.
+struct Release {
+    gate: Gate,
+    token: CancelToken,
+    sender: mpsc::Sender<()>,
+}
+
+#[timeout(name = "nested_waits::rows", secs = 60)]
+fn rows(started: Gate, released: Gate) -> Result<u32, TimeoutError> {
+    started.open();
+    released.wait();
+    Ok(1)
+}
+
+impl Blocking {
+    /// A wait, which opens `started` when it has begun, and what releases it.
+    fn new(self, started: Gate) -> (impl FnOnce() + Send + 'static, Release) {
+        let (sender, receiver) = mpsc::channel();
+        let release = Release {
+            gate: Gate::new(),
+            token: CancelToken::new(),
+            sender,
+        };
+        let (gate, token) = (release.gate.clone(), release.token.clone());
+        let wait = move || {
+            if !matches!(self, Self::AnnotatedCall) {
+                started.open();
+            }
+            match self {
+                Self::AnnotatedCall => assert_eq!(rows(started, gate).unwrap(), 1),
+                Self::TokenSleep => drop(token.sleep(Duration::MAX)),
+                Self::TokenWait => drop(token.wait_timeout(Duration::MAX)),
+                Self::Channel => receiver.recv().unwrap(),
+                Self::ScopedThread => thread::scope(|scope| drop(scope.spawn(|| gate.wait()))),
+                // Other code that parks this thread, and knows that it may be woken too early.
+                Self::Park => {
+                    while !gate.is_open() {
+                        thread::park_timeout(Duration::from_millis(1));
+                    }
+                }
+            }
+        };
+        (wait, release)
+    }
+}
+
+impl Release {
+    fn release(self) {
+        self.gate.open();
+        self.token.cancel();
+        // A wait that is no channel has dropped its receiver, or will.
+        let _ = self.sender.send(());
+    }
+}
+
+/// Sends a value to one half of a joined future while its other half blocks the thread.
+fn wakes_a_blocked_executor<F>(blocking: Blocking, run: impl FnOnce(BoxedReport) -> F)
+where
+    F: Future<Output = Result<u32, TimeoutError>>,
+{
+    let started = Gate::new();
+    let (wait, release) = blocking.new(started.clone());
+    let (sender, receiver) = oneshot::channel();
+    let other = thread::spawn(move || {
+        started.wait();
+        sender.send(1).unwrap();
+        release.release();
+    });
+    let report: BoxedReport = Box::new((receiver, Box::new(wait)));
+    let answer = block_on(run(report));
+    assert_eq!(answer.unwrap(), 1, "{blocking:?}");
+    other.join().unwrap();
+}
+
+type BoxedReport = Box<(oneshot::Receiver<u32>, Box<dyn FnOnce() + Send>)>;
+
+async fn joined(report: BoxedReport) -> Result<u32, TimeoutError> {
+    let (receiver, wait) = *report;
+    let (received, ()) = join!(async { receiver.await.unwrap() }, async { wait() });
+    Ok(received)
+}
+
+/// The worker's executor used to wait with `park`, whose wake-up the inner wait consumed.
+#[test]
+fn a_future_on_a_worker_is_woken_while_one_of_its_polls_blocks() {
+    #[timeout(name = "nested_waits::report", secs = 20, run = "worker")]
+    async fn report(parts: BoxedReport) -> Result<u32, TimeoutError> {
+        joined(parts).await
+    }
+
+    for blocking in EVERY_BLOCKING {
+        wakes_a_blocked_executor(blocking, report);
+        let policy = limit("nested_waits::policy", 20_000);
+        wakes_a_blocked_executor(blocking, |parts| {
+            policy.call_async_on_worker(move |_| joined(parts))
+        });
+    }
+}
+
+/// Asserts that the thread's own wake-up is still there. A wait that has consumed it would make this
+/// take `SOON`.
+fn assert_unparked(what: &str) {
+    let start = Instant::now();
+    thread::park_timeout(SOON);
+    assert!(start.elapsed() < SOON, "{what}: the wake-up was consumed");
+}
+
+/// Our waits used to park the caller's thread, which consumed an `unpark` that was not meant for them.
+#[test]
+fn a_wake_up_of_the_callers_thread_stays_until_its_next_park() {
+    let waits: [(&str, fn(Thread)); 3] = [
+        ("a call", |caller| {
+            let unparked = limit("nested_waits::unpark", 60_000).call(move |token| {
+                // The caller is parked by now, or will find the wake-up when it parks.
+                token.sleep(Duration::from_millis(20))?;
+                caller.unpark();
+                token.sleep(Duration::from_millis(20))
+            });
+            unparked.unwrap();
+        }),
+        ("a token's wait", |caller| {
+            let token = CancelToken::new();
+            let canceller = token.clone();
+            let other = thread::spawn(move || {
+                caller.unpark();
+                canceller.cancel();
+            });
+            assert!(token.wait_timeout(Duration::MAX).is_some());
+            other.join().unwrap();
+        }),
+        ("a token's sleep", |caller| {
+            let token = CancelToken::new();
+            let canceller = token.clone();
+            let other = thread::spawn(move || {
+                caller.unpark();
+                canceller.cancel();
+            });
+            token.sleep(Duration::MAX).unwrap_err();
+            other.join().unwrap();
+        }),
+    ];
+    for (what, wait) in waits {
+        wait(thread::current());
+        assert_unparked(what);
+        // And one that came before the wait.
+        thread::current().unpark();
+        let token = CancelToken::new();
+        assert_eq!(token.wait_timeout(Duration::from_millis(5)), None);
+        assert_unparked(what);
+    }
+}

@@ -1,0 +1,191 @@
+//! Calls on an executor that is not Tokio, whose sockets and timers the operations wait for.
+
+use crate::{crowd, support};
+use std::future::pending;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use smol::io::{AsyncReadExt, AsyncWriteExt};
+use smol::net::TcpStream;
+use smol::{Executor, Timer, block_on};
+use support::{Gate, SOON, limit, until_fired};
+use support::{short, short_limit};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout,
+};
+
+type Ending = Outcome<u8, TimeoutError>;
+
+fn assert_timed_out(ending: &Ending) {
+    match ending {
+        Outcome::TimedOut(error) => assert!(error.elapsed() >= short_limit(), "{error:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs `work` on an executor of two threads, which it is given.
+fn on_two_threads<T, F>(work: impl FnOnce(Arc<Executor<'static>>) -> F) -> T
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let executor = Arc::new(Executor::new());
+    let over = CancelToken::new();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| block_on(executor.run(over.cancelled())));
+        }
+        let _over = over.clone().drop_guard();
+        block_on(executor.spawn(work(Arc::clone(&executor))))
+    })
+}
+
+/// Asks a peer on this machine for a byte; it answers if `answers`, and else keeps the connection open.
+async fn ask(answers: bool) -> std::io::Result<u8> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut stream = TcpStream::connect(listener.local_addr()?).await?;
+    let (peer, _) = listener.accept()?;
+    if answers {
+        std::io::Write::write_all(&mut &peer, &[7])?;
+    }
+    stream.write_all(b"?").await?;
+    let mut byte = [0];
+    stream.read_exact(&mut byte).await?;
+    drop(peer);
+    Ok(byte[0])
+}
+
+#[timeout(name = "on_smol::ask", ms = short())]
+async fn limited_ask(answers: bool) -> std::io::Result<u8> {
+    ask(answers).await
+}
+
+#[test]
+fn an_operation_waits_for_sockets_of_smol_until_its_limit() {
+    crowd::ends(|| {
+        block_on(async {
+            let begin = Instant::now();
+            let silent = limited_ask(false).await.unwrap_err();
+            assert_eq!(silent.kind(), std::io::ErrorKind::TimedOut);
+            assert!(begin.elapsed() >= short_limit());
+            let answer = limit("on_smol::answer", 60_000)
+                .outcome_async(|_| ask(true))
+                .await;
+            assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+        });
+    });
+}
+
+#[test]
+fn limits_of_calls_side_by_side_are_all_kept() {
+    crowd::ends(|| {
+        let endings = on_two_threads(|executor| async move {
+            let calls = (0..100).map(|at| {
+                executor.spawn(limit("on_smol::crowd", short()).outcome_async(
+                    move |token| async move {
+                        if at % 2 == 0 {
+                            return pending().await;
+                        }
+                        token.cancelled().await;
+                        Err(token.check().unwrap_err())
+                    },
+                ))
+            });
+            let mut endings: Vec<Ending> = Vec::new();
+            for call in calls.collect::<Vec<_>>() {
+                endings.push(call.await);
+            }
+            endings
+        });
+        assert_eq!(endings.len(), 100);
+        endings.iter().for_each(assert_timed_out);
+    });
+}
+
+#[test]
+fn a_task_of_smol_hears_of_a_token_that_is_cancelled_elsewhere() {
+    crowd::ends(|| {
+        let token = CancelToken::new();
+        let waits = {
+            let token = token.clone();
+            smol::spawn(async move { token.run_until_cancelled(Timer::never()).await.is_none() })
+        };
+        let is_told = {
+            let token = token.clone();
+            smol::spawn(async move { token.cancelled().await })
+        };
+        token.cancel();
+        assert!(block_on(waits));
+        block_on(is_told);
+    });
+}
+
+#[test]
+fn a_task_of_smol_hears_of_the_deadline_of_its_context() {
+    crowd::ends(|| {
+        let begin = Instant::now();
+        let context = CallContext::detached().with_deadline(Deadline::after(short_limit()));
+        let ending = block_on(smol::spawn(context.scope(async {
+            limit("on_smol::inside", 60_000)
+                .outcome_async(|_| pending::<Result<u8, TimeoutError>>())
+                .await
+        })));
+        assert_eq!(ending.status(), CallStatus::DeadlineExceeded);
+        assert!(begin.elapsed() >= short_limit());
+    });
+}
+
+#[test]
+fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
+    crowd::ends(|| {
+        let release = Gate::new();
+        let body = release.clone();
+        block_on(async move {
+            let answer: Ending = limit("on_smol::worker", 60_000)
+                .outcome_async_on_worker(|_| async {
+                    Timer::after(Duration::from_millis(1)).await;
+                    Ok(7)
+                })
+                .await;
+            assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+            let blocks: Ending = limit("on_smol::worker", short())
+                .outcome_async_on_worker(move |_| async move {
+                    body.wait();
+                    Ok(7)
+                })
+                .await;
+            assert_timed_out(&blocks);
+        });
+        release.open();
+    });
+}
+
+#[test]
+fn a_sync_call_works_inside_a_task_of_smol() {
+    crowd::ends(|| {
+        let (answer, heeds) = on_two_threads(|_| async {
+            let answer = limit("on_smol::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
+            let heeds = limit("on_smol::sync", short()).outcome(|token| until_fired(&token));
+            (answer, heeds)
+        });
+        assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+        assert!(matches!(heeds, Outcome::TimedOut(_)), "{heeds:?}");
+    });
+}
+
+#[timeout(name = "on_smol::task", limit = SOON, run = "task")]
+async fn as_a_task(ran: Gate) -> Result<u8, TimeoutError> {
+    ran.open();
+    Ok(7)
+}
+
+#[test]
+fn a_tokio_task_outside_tokio_is_not_started() {
+    let ran = Gate::new();
+    let error = block_on(smol::spawn(as_a_task(ran.clone()))).unwrap_err();
+    assert_eq!(error.cause(), Cause::NoRuntime);
+    assert_eq!(error.status(), CallStatus::NotStarted);
+    assert!(!ran.is_open());
+}

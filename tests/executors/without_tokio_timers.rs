@@ -1,0 +1,153 @@
+//! Calls need no timers of Tokio's, and no Tokio.
+
+use crate::{crowd, support};
+use std::future::pending;
+
+use futures::executor::{LocalPool, block_on};
+use futures::task::LocalSpawnExt;
+use support::{Gate, limit, until_fired};
+use support::{short, short_limit};
+use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+type Ending = Outcome<u8, TimeoutError>;
+
+fn without_timers() -> [Runtime; 2] {
+    [
+        Builder::new_current_thread().build().unwrap(),
+        Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap(),
+    ]
+}
+
+/// Both endings of a call that is polled in place, by an executor that knows no timers.
+async fn answer_and_time_out(name: &'static str) {
+    let answer: Ending = limit(name, 60_000).outcome_async(|_| async { Ok(7) }).await;
+    assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+    let never: Ending = limit(name, short()).outcome_async(|_| pending()).await;
+    assert_timed_out(&never);
+    let heeds: Ending = limit(name, short())
+        .outcome_async(|token| async move {
+            token.cancelled().await;
+            Err(token.check().unwrap_err())
+        })
+        .await;
+    assert_timed_out(&heeds);
+    let raced: Ending = limit(name, short())
+        .outcome_async(|token| async move {
+            let ended: Option<()> = token.run_until_cancelled(pending()).await;
+            assert_eq!(ended, None);
+            Err(token.check().unwrap_err())
+        })
+        .await;
+    assert_timed_out(&raced);
+    let on_worker: Ending = limit(name, short())
+        .outcome_async_on_worker(|_| pending())
+        .await;
+    assert_timed_out(&on_worker);
+}
+
+#[track_caller]
+fn assert_timed_out(ending: &Ending) {
+    let Outcome::TimedOut(error) = ending else {
+        panic!("{ending:?}");
+    };
+    assert!(error.elapsed() >= short_limit(), "{error}");
+}
+
+/// Guards against a timer that wants its runtime where the future is made, not where it is polled.
+#[test]
+fn a_future_made_outside_any_runtime_works_inside_one() {
+    crowd::ends(|| {
+        let answer = limit("without_tokio_timers::outside", 60_000)
+            .outcome_async(|_| async { Ok::<_, TimeoutError>(Handle::try_current().is_ok()) });
+        let never = limit("without_tokio_timers::outside", short()).outcome_async(|_| pending());
+        let task = limit("without_tokio_timers::outside", 60_000)
+            .outcome_task(|_| async { Ok::<_, TimeoutError>(8) });
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        assert!(matches!(runtime.block_on(answer), Outcome::Success(true)));
+        assert_timed_out(&runtime.block_on(never));
+        assert!(matches!(runtime.block_on(task), Outcome::Success(8)));
+    });
+}
+
+/// Guards against a panic, or a hang, in a runtime that was built without a time driver.
+#[test]
+fn a_runtime_without_timers_keeps_every_limit() {
+    crowd::ends(|| {
+        for runtime in without_timers() {
+            runtime.block_on(answer_and_time_out("without_tokio_timers::no_driver"));
+        }
+    });
+}
+
+/// Guards against tasks that need a time driver of the runtime they are spawned on.
+#[test]
+fn a_task_on_a_runtime_without_timers_keeps_its_limit() {
+    crowd::ends(|| {
+        for runtime in without_timers() {
+            let answer: Ending = runtime.block_on(
+                limit("without_tokio_timers::task", 60_000).outcome_task(|_| async { Ok(7) }),
+            );
+            assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+            let never: Ending = runtime
+                .block_on(limit("without_tokio_timers::task", short()).outcome_task(|_| pending()));
+            assert_timed_out(&never);
+        }
+    });
+}
+
+/// Guards against a call that works on Tokio only.
+#[test]
+fn another_executor_keeps_every_limit() {
+    crowd::ends(|| block_on(answer_and_time_out("without_tokio_timers::futures")));
+    crowd::ends(|| {
+        let mut pool = LocalPool::new();
+        for _ in 0..8 {
+            let call = answer_and_time_out("without_tokio_timers::pool");
+            pool.spawner().spawn_local(call).unwrap();
+        }
+        pool.run();
+    });
+}
+
+/// Guards against an obscure panic where a task has no runtime to run on.
+#[test]
+fn a_task_outside_any_runtime_is_one_error_that_says_so() {
+    let ending: Ending = crowd::ends(|| {
+        block_on(limit("without_tokio_timers::no_runtime", short()).outcome_task(|_| pending()))
+    });
+    let Outcome::NotStarted(error) = ending else {
+        panic!("{ending:?}");
+    };
+    assert_eq!(error.cause(), Cause::NoRuntime);
+    assert!(!error.was_started());
+    let text = error.to_string();
+    assert!(
+        text.contains("without_tokio_timers::no_runtime") && text.contains("needs a Tokio runtime"),
+        "{text}"
+    );
+}
+
+/// Guards against sync calls that secretly use a runtime.
+#[test]
+fn sync_calls_need_no_runtime() {
+    let answer: Ending = limit("without_tokio_timers::sync", 60_000).outcome(|_| {
+        assert!(Handle::try_current().is_err());
+        Ok(7)
+    });
+    assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+    let body = |token: CancelToken| until_fired(&token).map(|_| 7);
+    assert_timed_out(&limit("without_tokio_timers::sync", short()).outcome(body));
+    assert_timed_out(&limit("without_tokio_timers::sync", short()).outcome_inline(body));
+    let gate = Gate::new();
+    let ignoring = gate.clone();
+    let never = limit("without_tokio_timers::sync", short()).outcome(move |_| {
+        ignoring.wait();
+        Ok(7)
+    });
+    gate.open();
+    assert_timed_out(&never);
+}

@@ -1,9 +1,0 @@
-//! A function of any shape does with the attribute what it does without: the same value, and the same drops in the same order. And
-//! where it hangs, it times out.
-
-#[macro_use]
-mod shapes;
-mod support;
-
-#[path = "shapes/edition_2024.rs"]
-mod edition;

@@ -1,0 +1,156 @@
+//! Rule 10 where no worker can be had for the callbacks of a token: a file of its own, since the cap holds for the whole process.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use support::{Gate, Way, block_on, limit, runtime, short};
+use timeout_runtime::workers::Settings;
+use timeout_runtime::{Outcome, TimeoutError, add_listener, timeout};
+
+/// Guards against callbacks that, for want of a worker, run on the thread which all deadlines are kept by.
+#[test]
+fn a_callback_that_blocks_holds_up_no_deadline() {
+    Settings::new().cap(1).apply();
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let (busy, leave) = (Gate::new(), Gate::new());
+    let (is_busy, held) = (busy.clone(), leave.clone());
+    // The only worker.
+    let occupied = std::thread::spawn(move || {
+        Way::SyncWorker.run(&limit("without_a_worker::occupied", 60_000), move |_| {
+            is_busy.open();
+            held.wait();
+            Ok::<_, TimeoutError>(7)
+        })
+    });
+    busy.wait();
+    let (entered, block) = (Gate::new(), leave.clone());
+    let is_in = entered.clone();
+    let caller = runtime.spawn(limit("without_a_worker::blocks", short()).outcome_task(
+        |token| async move {
+            token
+                .on_cancel(move || {
+                    is_in.open();
+                    block.wait();
+                })
+                .forget();
+            pending::<Result<(), TimeoutError>>().await
+        },
+    ));
+    entered.wait();
+    let (sender, ended) = std::sync::mpsc::channel();
+    let beside = std::thread::spawn(move || {
+        let call = Way::AsyncInline.start(&limit("without_a_worker::beside", short()), |_| {
+            pending::<Result<(), TimeoutError>>()
+        });
+        sender.send(block_on(call)).unwrap();
+    });
+    let ending = ended.recv_timeout(support::SOON / 2);
+    leave.open();
+    beside.join().unwrap();
+    assert!(matches!(ending, Ok(Outcome::TimedOut(_))), "{ending:?}");
+    let blocked = block_on(caller).unwrap();
+    assert!(matches!(blocked, Outcome::TimedOut(_)), "{blocked:?}");
+    assert!(occupied.join().unwrap().is_success());
+}
+
+/// Occupies the only worker until `leave` opens.
+fn occupy(name: &'static str, leave: &Gate) -> std::thread::JoinHandle<Outcome<u32, TimeoutError>> {
+    Settings::new().cap(1).apply();
+    let (busy, held) = (Gate::new(), leave.clone());
+    let is_busy = busy.clone();
+    let occupied = std::thread::spawn(move || {
+        Way::SyncWorker.run(&limit(name, 60_000), move |_| {
+            is_busy.open();
+            held.wait();
+            Ok::<_, TimeoutError>(7)
+        })
+    });
+    busy.wait();
+    occupied
+}
+
+/// Paused time advanced while the arguments of an expired call were dropped on another thread, so
+/// that code that waits for their drop timed out.
+#[test]
+fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
+    /// Dropped slowly.
+    struct Slow(Option<tokio::sync::oneshot::Sender<()>>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(self.0.take());
+        }
+    }
+
+    let leave = Gate::new();
+    let occupied = occupy("without_a_worker::paused_occupied", &leave);
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    let (outcome, dropped) = runtime.block_on(async {
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let slow = Slow(Some(sender));
+        let calls = limit("without_a_worker::paused", 1);
+        let outcome = calls.outcome_async_on_worker(move |_| async move {
+            let _slow = slow;
+            Ok::<_, TimeoutError>(7)
+        });
+        let outcome = outcome.await;
+        (
+            outcome,
+            tokio::time::timeout(Duration::from_secs(60), receiver).await,
+        )
+    });
+    leave.open();
+    assert!(occupied.join().unwrap().is_success());
+    assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
+    assert!(dropped.is_ok(), "virtual time has passed");
+}
+
+#[timeout(name = "without_a_worker::flush", secs = 60, run = "inline")]
+fn flush() -> Result<(), TimeoutError> {
+    Ok(())
+}
+
+/// Makes a call when dropped, and then opens its gate.
+struct Flushes(Gate);
+
+impl Drop for Flushes {
+    fn drop(&mut self) {
+        flush().unwrap();
+        self.0.open();
+    }
+}
+
+/// The destructor ran on a thread where the listener was not muted, so that the listener received
+/// the events that it had caused, without end.
+#[test]
+fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
+    let leave = Gate::new();
+    let occupied = occupy("without_a_worker::muted_occupied", &leave);
+    let (dropped, count) = (Gate::new(), Arc::<AtomicUsize>::default());
+    let (is_dropped, counter) = (dropped.clone(), Arc::clone(&count));
+    let _listener = add_listener(move |event| {
+        // A listener that receives its own events would go on without end.
+        if event.name != "without_a_worker::flush" || counter.fetch_add(1, Ordering::SeqCst) > 20 {
+            return;
+        }
+        let flushes = Flushes(is_dropped.clone());
+        let outcome = limit("without_a_worker::queued", 1).outcome(move |_| {
+            let _flushes = &flushes;
+            Ok::<_, TimeoutError>(7)
+        });
+        assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
+    });
+    flush().unwrap();
+    dropped.wait();
+    leave.open();
+    assert!(occupied.join().unwrap().is_success());
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}

@@ -1,0 +1,363 @@
+//! A signal that comes while somebody links, registers or starts to wait is heard once, never missed and never twice.
+//!
+//! The environment variable `TIMEOUT_TEST_ROUNDS` says how often each pair meets, by default 10 000 times.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake};
+use std::thread;
+use std::time::Duration;
+
+use support::{EVERY_WAY, Gate, SOON, Way, block_on, in_runtime, limit, record, short};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, EventKind, Outcome, TimeoutError,
+};
+
+const LONG: u64 = 600_000;
+
+fn rounds() -> usize {
+    std::env::var("TIMEOUT_TEST_ROUNDS").map_or(10_000, |rounds| rounds.parse().unwrap())
+}
+
+/// Where two threads meet, so that both go on at once.
+#[derive(Default)]
+struct Meeting(AtomicUsize);
+
+impl Meeting {
+    /// Waits for the other one, the `round`th time.
+    fn wait(&self, round: usize) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let mut spins = 0;
+        while self.0.load(Ordering::SeqCst) < 2 * (round + 1) {
+            spins += 1;
+            if spins % 1000 == 0 {
+                thread::yield_now();
+            }
+            spin_loop();
+        }
+    }
+}
+
+/// Holds one of two threads up, by a little more or less each time.
+fn stagger(round: usize) {
+    (0..round % 61).for_each(|_| spin_loop());
+}
+
+/// Has another thread cancel a token while this one does `other` to it, `rounds` times; then `check` looks at what has come of it.
+fn beside_cancel<T>(
+    rounds: usize,
+    mut other: impl FnMut(&CancelToken) -> T,
+    check: impl FnMut(&CancelToken, T),
+) {
+    beside_cancel_of(rounds, |_| (), |token, ()| other(token), check);
+}
+
+/// The same with something that `prepare` makes of the token before.
+fn beside_cancel_of<P, T>(
+    rounds: usize,
+    mut prepare: impl FnMut(&CancelToken) -> P,
+    mut other: impl FnMut(&CancelToken, P) -> T,
+    mut check: impl FnMut(&CancelToken, T),
+) {
+    let start = Meeting::default();
+    let (give, given) = mpsc::channel::<CancelToken>();
+    let (done, is_done) = mpsc::channel();
+    thread::scope(|scope| {
+        let start = &start;
+        scope.spawn(move || {
+            for (round, token) in given.into_iter().enumerate() {
+                start.wait(round);
+                stagger(round);
+                token.cancel();
+                done.send(()).ok();
+            }
+        });
+        // Moved in, so that the other thread ends with this one, also by a panic.
+        let give = give;
+        for round in 0..rounds {
+            let token = CancelToken::new();
+            let prepared = prepare(&token);
+            give.send(token.clone()).unwrap();
+            start.wait(round);
+            stagger(round / 61);
+            let made = other(&token, prepared);
+            is_done.recv().unwrap();
+            check(&token, made);
+        }
+    });
+}
+
+/// Counts how often it is called.
+#[derive(Clone, Default)]
+struct Calls(Arc<AtomicUsize>);
+
+impl Calls {
+    fn call(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.call();
+    }
+}
+
+#[test]
+fn a_token_linked_beside_a_cancel_hears_it() {
+    let other = CancelToken::new();
+    beside_cancel(
+        rounds(),
+        |token| {
+            let child = token.child();
+            let below_two = CancelToken::linked([&other, token]);
+            let grandchild = below_two.child();
+            [child, below_two, grandchild]
+        },
+        |_, made| {
+            for token in made {
+                assert_eq!(token.cause(), Some(Cause::Cancelled));
+            }
+        },
+    );
+    assert!(!other.is_cancelled());
+}
+
+#[test]
+fn callbacks_registered_beside_a_cancel_run_once_each() {
+    beside_cancel(
+        rounds(),
+        |token| {
+            [(); 8].map(|()| {
+                let calls = Calls::default();
+                let called = calls.clone();
+                (token.on_cancel(move || called.call()), calls)
+            })
+        },
+        |_, registered| {
+            for (registration, calls) in registered {
+                assert_eq!(calls.count(), 1);
+                assert!(!registration.unregister());
+                assert_eq!(calls.count(), 1);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_callback_taken_back_beside_a_cancel_runs_once_or_is_prevented() {
+    beside_cancel(
+        rounds(),
+        |token| {
+            let calls = Calls::default();
+            let called = calls.clone();
+            (token.on_cancel(move || called.call()).unregister(), calls)
+        },
+        |_, (prevented, calls)| assert_eq!(calls.count(), usize::from(!prevented)),
+    );
+}
+
+#[test]
+fn an_async_wait_begun_beside_a_cancel_is_ready_or_woken_once() {
+    beside_cancel(
+        rounds(),
+        |token| {
+            let calls = Arc::<Calls>::default();
+            let waker = Arc::clone(&calls).into();
+            let mut wait = Box::pin(token.clone().cancelled_owned());
+            let polled = wait.as_mut().poll(&mut Context::from_waker(&waker));
+            (wait, polled, calls)
+        },
+        |_, (mut wait, polled, calls)| {
+            assert_eq!(calls.count(), usize::from(polled.is_pending()));
+            let waker = Arc::clone(&calls).into();
+            let again = wait.as_mut().poll(&mut Context::from_waker(&waker));
+            assert_eq!(again, Poll::Ready(()));
+        },
+    );
+}
+
+#[test]
+fn a_blocking_wait_begun_beside_a_cancel_ends() {
+    beside_cancel(
+        rounds(),
+        |token| {
+            block_on(token.cancelled());
+            token.child().wait_timeout(Duration::MAX)
+        },
+        |_, cause| assert_eq!(cause, Some(Cause::Cancelled)),
+    );
+}
+
+/// The operation waits for its token, so a signal that is missed is a call that does not end.
+fn a_call_made_beside_a_cancel(way: Way, rounds: usize) {
+    let calls = limit("cancel_against_link::beside", LONG);
+    beside_cancel(
+        rounds,
+        |token| {
+            let context = CallContext::detached().with_token(token);
+            context.run(|| match way {
+                Way::SyncWorker | Way::SyncInline => {
+                    way.run(&calls, |token| support::until_fired(&token))
+                }
+                _ => block_on(way.start(&calls, |token| async move {
+                    token.cancelled().await;
+                    token.check().map(|()| 7)
+                })),
+            })
+        },
+        |_, outcome| {
+            let (Outcome::Cancelled(error) | Outcome::NotStarted(error)) = outcome else {
+                panic!("{way:?}: {outcome:?}");
+            };
+            assert_eq!(error.cause(), Cause::Cancelled, "{way:?}");
+        },
+    );
+}
+
+#[test]
+fn a_call_made_beside_a_cancel_is_cancelled_or_not_started() {
+    in_runtime(async {
+        for way in EVERY_WAY {
+            a_call_made_beside_a_cancel(way, rounds() / 5);
+        }
+    });
+}
+
+/// Guards against a second canceller who returns before the first one has reached everybody.
+#[test]
+fn whoever_cancels_finds_the_whole_tree_cancelled() {
+    beside_cancel_of(
+        rounds() / 5,
+        |token| {
+            let tree = (0..64).map(|_| token.child().child());
+            tree.collect::<Vec<_>>()
+        },
+        |token, tree| {
+            token.cancel();
+            tree.iter().all(CancelToken::is_cancelled)
+        },
+        |_, all| assert!(all),
+    );
+}
+
+#[test]
+fn nothing_starts_below_a_token_that_was_cancelled_before() {
+    let recorder = record("cancel_against_link::refused");
+    for (count, way) in EVERY_WAY.into_iter().enumerate() {
+        let (live, cancelled) = (CancelToken::new(), CancelToken::new());
+        cancelled.cancel();
+        let born = [
+            cancelled.child(),
+            cancelled.child().child(),
+            CancelToken::linked([&live, &cancelled]),
+        ];
+        assert!(
+            born.iter()
+                .all(|token| token.cause() == Some(Cause::Cancelled))
+        );
+        let ran = Gate::new();
+        for token in born {
+            let runs = ran.clone();
+            let outcome = CallContext::detached().with_token(&token).run(|| {
+                way.run(&limit("cancel_against_link::refused", LONG), move |_| {
+                    runs.open();
+                    Ok::<_, TimeoutError>(7)
+                })
+            });
+            assert_eq!(outcome.status(), CallStatus::NotStarted, "{way:?}");
+        }
+        assert!(!ran.is_open(), "{way:?}");
+        assert_eq!(
+            recorder.kinds(),
+            vec![EventKind::NotStarted(Cause::Cancelled); 3 * (count + 1)],
+            "{way:?}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_goes_down_and_nowhere_else() {
+    let root = CancelToken::new();
+    let children: Vec<_> = (0..3).map(|_| root.child()).collect();
+    let grandchildren: Vec<_> = children.iter().map(CancelToken::child).collect();
+    children[1].cancel();
+    assert!(!root.is_cancelled());
+    for place in 0..3 {
+        assert_eq!(children[place].is_cancelled(), place == 1);
+        assert_eq!(grandchildren[place].is_cancelled(), place == 1);
+    }
+    grandchildren[0].cancel();
+    assert!(!children[0].is_cancelled() && !root.is_cancelled());
+    root.cancel();
+    assert!(
+        children
+            .iter()
+            .chain(&grandchildren)
+            .all(CancelToken::is_cancelled)
+    );
+}
+
+/// Guards against callbacks that see the tokens above or beside them not cancelled yet.
+#[test]
+fn a_callback_finds_every_token_on_the_way_to_it_cancelled() {
+    let (first, second) = (CancelToken::new(), CancelToken::new());
+    let (left, right) = (first.child(), second.child());
+    let below = CancelToken::linked([&left, &right]);
+    let leaves: Vec<_> = (0..8).map(|_| below.child()).collect();
+    let on_the_way = [vec![first.clone(), left.clone(), below.clone()], leaves].concat();
+    let beside = [second.clone(), right.clone()];
+    let seen = Arc::<Mutex<Vec<bool>>>::default();
+    let kept: Vec<_> = on_the_way
+        .iter()
+        .map(|token| {
+            let (on_the_way, beside) = (on_the_way.clone(), beside.clone());
+            let seen = Arc::clone(&seen);
+            token.on_cancel(move || {
+                let reached = on_the_way.iter().all(CancelToken::is_cancelled);
+                let left_alone = !beside.iter().any(CancelToken::is_cancelled);
+                seen.lock().unwrap().push(reached && left_alone);
+            })
+        })
+        .collect();
+    first.cancel();
+    assert_eq!(*seen.lock().unwrap(), vec![true; on_the_way.len()]);
+    second.cancel();
+    assert!(beside.iter().all(CancelToken::is_cancelled));
+    assert_eq!(seen.lock().unwrap().len(), on_the_way.len(), "not twice");
+    drop(kept);
+}
+
+/// The same where a deadline gives the signal, to the tokens below a call.
+#[test]
+fn a_callback_of_a_deadline_finds_the_whole_tree_signalled() {
+    for way in EVERY_WAY {
+        let (sender, seen) = mpsc::channel();
+        let timeout = limit("cancel_against_link::deadline", short()).with_grace(SOON);
+        let outcome = way.run(&timeout, move |token| {
+            let tree: Vec<_> = (0..8).map(|_| token.child().child()).collect();
+            let all = tree.clone();
+            let own = token.clone();
+            let kept = tree[3].on_cancel(move || {
+                let causes = all.iter().chain([&own]).map(CancelToken::cause);
+                sender.send(causes.collect::<Vec<_>>()).unwrap();
+            });
+            let seen = seen.recv_timeout(SOON);
+            drop(kept);
+            Ok::<_, TimeoutError>(seen)
+        });
+        assert_eq!(
+            outcome.success(),
+            Some(Ok(vec![Some(Cause::TimedOut); 9])),
+            "{way:?}"
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! The context around a call is there inside it, is carried elsewhere by those who say so, and is put back exactly when the call
+//! ends, however it ends.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/panics.rs"]
+mod panics;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crowd::crowd;
+use futures::FutureExt;
+use support::{ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, short, until_fired};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
+use tokio::runtime::{Builder, Runtime};
+
+const LONG: u64 = 60_000;
+
+/// What is found of a context: its deadline, and whether its token hears the one given.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    deadline: Deadline,
+    hears: bool,
+}
+
+impl Seen {
+    const NOTHING: Self = Self {
+        deadline: Deadline::never(),
+        hears: false,
+    };
+
+    /// Looks here and now; `mark` is cancelled by that.
+    fn by(mark: &CancelToken) -> Self {
+        let deadline = Deadline::current();
+        let tokens = [CancelToken::current(), CallContext::current().token()];
+        mark.cancel();
+        let [hears, also] = tokens.map(|token| token.is_cancelled());
+        assert_eq!(hears, also);
+        assert_eq!(CallContext::current().deadline(), deadline);
+        Self { deadline, hears }
+    }
+}
+
+/// A context with a token and a deadline of its own, and what there is to see in it.
+fn marked() -> (CallContext, CancelToken, Seen) {
+    let (mark, deadline) = (
+        CancelToken::new(),
+        Deadline::after(Duration::from_millis(LONG)),
+    );
+    let context = CallContext::detached()
+        .with_token(&mark)
+        .with_deadline(deadline);
+    let hears = true;
+    (context, mark, Seen { deadline, hears })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Success,
+    Error,
+    Panic,
+    TimedOut,
+    Cancelled,
+    Dropped,
+}
+
+const ENDINGS: [Ending; 6] = [
+    Ending::Success,
+    Ending::Error,
+    Ending::Panic,
+    Ending::TimedOut,
+    Ending::Cancelled,
+    Ending::Dropped,
+];
+
+impl Ending {
+    fn operate(self, token: &CancelToken) -> Result<u32, &'static str> {
+        match self {
+            Self::Success => return Ok(7),
+            Self::Error => {}
+            Self::Panic => panic!("{}", panics::WANTED),
+            Self::TimedOut => drop(until_fired(token)),
+            Self::Cancelled => token.cancel(),
+            Self::Dropped => unreachable!("it is asynchronous"),
+        }
+        Err("stopped")
+    }
+
+    /// Makes a call that ends so; `false` if there is no such call.
+    async fn make(self, way: Way) -> bool {
+        let ms = if self == Self::TimedOut {
+            short()
+        } else {
+            LONG
+        };
+        let timeout = limit("context::inside", ms);
+        let is_async = ASYNC.contains(&way);
+        if self == Self::Dropped {
+            if is_async {
+                let mut call = way.start(&timeout, |_| pending::<Result<u32, TimeoutError>>());
+                assert!(poll_once(&mut call, &Gate::new()).is_pending());
+            }
+            return is_async;
+        }
+        let ended = if is_async {
+            let call = way.start(&timeout, move |token| async move {
+                if self == Self::TimedOut {
+                    token.cancelled().await;
+                }
+                self.operate(&token)
+            });
+            AssertUnwindSafe(call).catch_unwind().await
+        } else {
+            let call = || way.run(&timeout, move |token| self.operate(&token));
+            catch_unwind(AssertUnwindSafe(call))
+        };
+        let is_as_asked = matches!(
+            (self, &ended),
+            (Self::Success, Ok(Outcome::Success(7)))
+                | (Self::Error, Ok(Outcome::Failure(_)))
+                | (Self::TimedOut, Ok(Outcome::TimedOut(_)))
+                | (Self::Cancelled, Ok(Outcome::Cancelled(_)))
+                | (Self::Panic, Err(_))
+        );
+        assert!(is_as_asked, "{way:?}: {self:?}: {ended:?}");
+        true
+    }
+}
+
+/// A runtime whose one thread runs every task.
+fn single() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// A policy under which an operation that has cancelled its token still gives its answer.
+fn graceful(name: &'static str) -> Timeout {
+    limit(name, LONG).with_grace(Duration::from_millis(LONG))
+}
+
+#[test]
+fn the_context_around_is_the_same_after_a_call_as_before() {
+    panics::record_panics();
+    let runtime = single();
+    let _inside = runtime.enter();
+    for way in EVERY_WAY {
+        for ending in ENDINGS {
+            let (context, mark, seen) = marked();
+            context.run(|| {
+                block_on(ending.make(way));
+                assert_eq!(Seen::by(&mark), seen, "{way:?}: {ending:?}");
+            });
+            assert_eq!(Seen::by(&mark), Seen::NOTHING, "{way:?}: {ending:?}");
+            if block_on(ending.make(way)) {
+                assert_eq!(Seen::by(&mark), Seen::NOTHING, "{way:?}: {ending:?}");
+            }
+        }
+    }
+}
+
+/// Inside a call as well: there the context is the call's own.
+#[test]
+fn the_call_around_is_the_current_one_again_after_a_call_inside_it() {
+    panics::record_panics();
+    let pairs = EVERY_WAY.map(|outer| EVERY_WAY.map(|inner| (outer, inner)));
+    let pairs = pairs.concat();
+    crowd(5, pairs.len(), |row| {
+        let (outer_way, way) = pairs[row];
+        for ending in ENDINGS {
+            let outcome = outer_way.run(&graceful("context::around"), move |token| {
+                let runtime = single();
+                let before = (Deadline::current(), token.deadline());
+                {
+                    let _inside = runtime.enter();
+                    block_on(ending.make(way));
+                }
+                runtime.shutdown_background();
+                let after = (Deadline::current(), token.deadline());
+                Ok::<_, TimeoutError>((before == after, Seen::by(&token).hears))
+            });
+            let found = outcome.success();
+            assert_eq!(
+                found,
+                Some((true, true)),
+                "{ending:?} {way:?} in {outer_way:?}"
+            );
+        }
+    });
+}
+
+/// Guards against what a call leaves on the thread that has polled, or dropped, it.
+#[test]
+fn nothing_is_left_on_an_executors_thread() {
+    panics::record_panics();
+    let runtime = single();
+    for way in EVERY_WAY {
+        for ending in ENDINGS {
+            let (context, mark, _) = marked();
+            let call = context.scope(ending.make(way));
+            block_on(runtime.spawn(call)).unwrap();
+            let after = block_on(runtime.spawn(async move { Seen::by(&mark) }));
+            assert_eq!(after.unwrap(), Seen::NOTHING, "{way:?}: {ending:?}");
+        }
+    }
+}
+
+/// Calls polled by turns on one thread: each finds its own context, whatever the other does in between.
+#[test]
+fn calls_that_take_turns_on_a_thread_keep_apart() {
+    let runtime = single();
+    let _inside = runtime.enter();
+    for way in [Way::AsyncInline, Way::AsyncTask] {
+        let [one, two] = [1, 2].map(|factor| {
+            let timeout = limit("context::turns", LONG * factor);
+            way.start(&timeout, |token| async move {
+                for _ in 0..50 {
+                    assert_eq!(Deadline::current(), token.deadline());
+                    tokio::task::yield_now().await;
+                }
+                Ok::<_, TimeoutError>(token.deadline())
+            })
+        });
+        let (one, two) = block_on(async { futures::join!(one, two) });
+        let [one, two] = [one, two].map(|outcome| outcome.success().unwrap());
+        assert_eq!(one.min(two), one, "{way:?}");
+        assert_ne!(one, two, "{way:?}");
+        assert_eq!(Deadline::current(), Deadline::never(), "{way:?}");
+    }
+}
+
+/// Guards against what a call leaves on a worker: the next one there has its own context, and only that.
+#[test]
+fn nothing_is_left_on_a_worker() {
+    panics::record_panics();
+    let runtime = single();
+    let _inside = runtime.enter();
+    for way in [Way::SyncWorker, Way::AsyncWorker] {
+        for ending in ENDINGS {
+            let (context, mark, seen) = marked();
+            context.run(|| block_on(ending.make(way)));
+            // Callbacks of a deadline run on workers, outside any call.
+            let (sender, found) = mpsc::channel();
+            let outcome = Way::SyncWorker.run(&limit("context::after", 300), move |token| {
+                let later = Deadline::current() != token.deadline();
+                let by = mark.clone();
+                let send = sender.clone();
+                token
+                    .on_cancel(move || send.send((true, Seen::by(&by))).unwrap())
+                    .forget();
+                sender.send((later, Seen::by(&mark))).unwrap();
+                until_fired(&token)
+            });
+            assert!(
+                matches!(outcome, Outcome::TimedOut(_)),
+                "{way:?}: {outcome:?}"
+            );
+            let (later, inside) = found.recv_timeout(SOON).unwrap();
+            assert!(!later && !inside.hears, "{way:?}: {ending:?}");
+            assert_eq!(inside.deadline.min(seen.deadline), inside.deadline);
+            let (_, callback) = found.recv_timeout(SOON).unwrap();
+            assert_eq!(callback, Seen::NOTHING, "{way:?}: {ending:?}");
+        }
+    }
+}
+
+/// A thread or a task that an operation starts is inside the call if it says so, and otherwise not.
+#[test]
+fn a_context_is_carried_by_those_who_say_so() {
+    for way in EVERY_WAY {
+        let outcome = way.run(&graceful("context::carried"), move |token| {
+            let look = || {
+                let inner = limit("context::helper", LONG * 2);
+                let outcome = inner.outcome_inline(Ok::<_, TimeoutError>);
+                let inner = outcome.success().expect("nothing has fired");
+                (Deadline::current(), inner)
+            };
+            let context = CallContext::current();
+            let carried = context.clone();
+            let runtime = single();
+            let task = runtime.spawn(context.scope(async move { look() }));
+            let bare_task = runtime.spawn(async move { look() });
+            let seen = [
+                thread::spawn(move || carried.run(look)).join().unwrap(),
+                block_on(task).unwrap(),
+                thread::spawn(look).join().unwrap(),
+                block_on(bare_task).unwrap(),
+            ];
+            runtime.shutdown_background();
+            let deadline = Deadline::current();
+            token.cancel();
+            Ok::<_, TimeoutError>((deadline, seen))
+        });
+        let (deadline, seen) = outcome.success().expect("an answer within the grace");
+        for (n, (found, token)) in seen.into_iter().enumerate() {
+            let is_carried = n < 2;
+            let expected = if is_carried {
+                deadline
+            } else {
+                Deadline::never()
+            };
+            assert_eq!(found, expected, "{way:?}, {n}");
+            let cause = is_carried.then_some(Cause::Cancelled);
+            assert_eq!(token.cause(), cause, "{way:?}, {n}");
+        }
+    }
+}
+
+/// Cleanup goes on after the call around it has ended.
+#[test]
+fn a_detached_context_leaves_the_call() {
+    for way in EVERY_WAY {
+        for inner_way in EVERY_WAY {
+            let outcome = way.run(&graceful("context::left"), move |token| {
+                token.cancel();
+                let inner = limit("context::cleanup", LONG * 100);
+                let cleanup = CallContext::detached().run(|| {
+                    assert_eq!(Deadline::current(), Deadline::never());
+                    inner_way.run(&inner, |token| {
+                        Ok::<_, TimeoutError>((token.remaining(), token.cause()))
+                    })
+                });
+                let back = CancelToken::current().cause();
+                let attached = inner_way.run(&inner, |_| Ok::<_, TimeoutError>(()));
+                let refused = attached.timeout_error().map(TimeoutError::was_started);
+                Ok::<_, TimeoutError>((cleanup.success(), back, refused))
+            });
+            let what = format!("{inner_way:?} in {way:?}");
+            let (cleanup, back, refused) = outcome.success().expect("an answer within the grace");
+            let (left, cause) = cleanup.expect("it was started");
+            assert!(
+                left > Some(Duration::from_millis(LONG * 50)),
+                "{what}: {left:?}"
+            );
+            assert_eq!(cause, None, "{what}");
+            assert_eq!(back, Some(Cause::Cancelled), "{what}");
+            assert_eq!(refused, Some(false), "{what}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Functions with a timeout call each other twenty deep, within the compiler's ordinary limits.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use support::{block_on, runtime};
+use timeout_runtime::{TimeoutError, timeout};
+use tokio::task::yield_now;
+
+#[timeout(name = "future_depth::leaf", secs = 60)]
+async fn leaf() -> Result<u32, TimeoutError> {
+    yield_now().await;
+    Ok(0)
+}
+
+/// Functions of which each calls the one named after it. The compiler meets the innermost first.
+macro_rules! layers {
+    ($outer:ident $inner:ident $($more:ident)*) => {
+        layers!($inner $($more)*);
+        #[timeout(name = "future_depth::layer", secs = 60)]
+        async fn $outer() -> Result<u32, TimeoutError> {
+            Ok($inner().await? + 1)
+        }
+    };
+    ($last:ident) => {};
+}
+
+layers!(a19 a18 a17 a16 a15 a14 a13 a12 a11 a10 a9 a8 a7 a6 a5 a4 a3 a2 a1 leaf);
+
+/// Guards against layers of types that bring the compiler to its depth limit: in the layout, and in the proof of `Send`.
+#[test]
+fn twenty_layers_compile_and_can_be_spawned() {
+    assert_eq!(block_on(a19()).unwrap(), 19);
+    let runtime = runtime();
+    let task = runtime.spawn(a19());
+    assert_eq!(runtime.block_on(task).unwrap().unwrap(), 19);
+}

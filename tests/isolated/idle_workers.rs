@@ -1,0 +1,106 @@
+//! Workers that have been idle for long enough leave, and none leaves with a job. A file of its own, since the settings hold for the
+//! whole process.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use crowd::crowd;
+use support::{Way, eventually, limit};
+use timeout_runtime::TimeoutError;
+use timeout_runtime::workers::{self, Settings};
+
+/// One test at a time, with workers that leave after being idle for so long.
+fn with_keep_alive(keep_alive: Duration) -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    Settings::new().keep_alive(keep_alive).apply();
+    eventually("no worker is left", || workers::stats().live == 0);
+    alone
+}
+
+/// The worker threads that the system knows of, where it tells.
+fn threads() -> usize {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return 0;
+    };
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    let is_worker = |name: &String| {
+        let number = name.strip_prefix("timeout-");
+        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    names.filter(is_worker).count()
+}
+
+/// Guards against a burst whose threads stay for good.
+#[test]
+fn after_a_burst_all_workers_leave() {
+    const CALLS: usize = 500;
+
+    let _alone = with_keep_alive(Duration::from_millis(20));
+    let all = Arc::new(Barrier::new(CALLS));
+    crowd(CALLS, CALLS, |_| {
+        let all = Arc::clone(&all);
+        let outcome = limit("idle_workers::burst", 60_000).outcome(move |_| {
+            all.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        assert_eq!(outcome.success(), Some(7));
+    });
+    eventually("they have left", || workers::stats().live == 0);
+    eventually("their threads have ended", || threads() == 0);
+}
+
+/// The thread of an operation.
+#[track_caller]
+fn thread_of(way: Way) -> ThreadId {
+    let outcome = way.run(&limit("idle_workers::job", 60_000), |_| {
+        Ok::<_, TimeoutError>(thread::current().id())
+    });
+    outcome
+        .success()
+        .expect("a job that was handed over is done")
+}
+
+/// Guards against a job that is handed to a worker which is just about to leave, and leaves with it.
+#[test]
+fn no_job_is_lost_to_a_worker_that_leaves() {
+    const ROUNDS: usize = 10_000;
+    const THREADS: usize = 4;
+
+    for keep_alive in [Duration::ZERO, Duration::from_millis(1)] {
+        let _alone = with_keep_alive(keep_alive);
+        let (same, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        crowd(THREADS, THREADS, |_| {
+            const STEP: Duration = Duration::from_micros(5);
+            let (mut last, mut pause) = (None, keep_alive);
+            for _ in 0..ROUNDS / THREADS {
+                let thread = thread_of(Way::SyncWorker);
+                // Finds the pause after which the worker is just about to leave.
+                if last.replace(thread) == Some(thread) {
+                    same.fetch_add(1, Ordering::SeqCst);
+                    pause += pause / 8 + STEP;
+                } else {
+                    other.fetch_add(1, Ordering::SeqCst);
+                    pause = pause.saturating_sub(pause / 8 + STEP);
+                }
+                let next = Instant::now() + pause;
+                while Instant::now() < next {
+                    thread::yield_now();
+                }
+            }
+        });
+        let (same, other) = (same.into_inner(), other.into_inner());
+        assert!(
+            same > ROUNDS / 100 && other > ROUNDS / 100,
+            "{keep_alive:?}: {same} jobs met the worker of the one before, {other} did not"
+        );
+    }
+}

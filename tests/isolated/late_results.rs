@@ -1,0 +1,222 @@
+//! What becomes of a result that comes after its call has ended.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/panics.rs"]
+mod panics;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::HashSet;
+use std::panic::panic_any;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use support::short;
+use support::{APART, Gate, Way, eventually, limit, record, runtime};
+use timeout_runtime::workers::Settings;
+use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, WorkerName, workers};
+
+/// The tests here count workers, so they run one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    panics::record_panics();
+    Settings::new().keep_alive(Duration::from_secs(600)).apply();
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A value that writes down on which thread it is dropped.
+#[derive(Debug)]
+struct Resource {
+    dropped_on: Arc<Mutex<Vec<Option<String>>>>,
+    panics: bool,
+}
+
+impl Drop for Resource {
+    fn drop(&mut self) {
+        let thread = thread::current().name().map(str::to_owned);
+        self.dropped_on.lock().unwrap().push(thread);
+        assert!(!self.panics, "wanted: a destructor");
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Late {
+    Value,
+    ValueWhoseDropPanics,
+    Error,
+    Panic,
+    Payload,
+}
+
+impl Late {
+    fn happen(self, resource: Resource) -> Result<Resource, Resource> {
+        match self {
+            Self::Value | Self::ValueWhoseDropPanics => Ok(resource),
+            Self::Error => Err(resource),
+            Self::Panic => panic!("wanted: late"),
+            Self::Payload => panic_any(resource),
+        }
+    }
+
+    fn is_told_as(self, told: &EventKind<'_>) -> bool {
+        match told {
+            EventKind::AbandonedWorkerSucceeded => {
+                matches!(self, Self::Value | Self::ValueWhoseDropPanics)
+            }
+            EventKind::AbandonedWorkerFailed(Failure::Error(text)) => {
+                self == Self::Error && text.contains("Resource")
+            }
+            EventKind::AbandonedWorkerFailed(Failure::Panic(text)) => match self {
+                Self::Panic => text == "wanted: late",
+                _ => self == Self::Payload,
+            },
+            _ => false,
+        }
+    }
+}
+
+const EVERY_LATE: [Late; 5] = [
+    Late::Value,
+    Late::ValueWhoseDropPanics,
+    Late::Error,
+    Late::Panic,
+    Late::Payload,
+];
+
+/// Ends late on purpose; the worker that it ran on, if it was one.
+fn end_late(way: Way, late: Late) -> Option<WorkerName> {
+    let what = format!("{way:?}, {late:?}");
+    let name: &str = Box::leak(format!("late_results::{what}").into_boxed_str());
+    let recorder = record(name);
+    let dropped_on = Arc::default();
+    let resource = Resource {
+        dropped_on: Arc::clone(&dropped_on),
+        panics: late == Late::ValueWhoseDropPanics,
+    };
+    let release = Gate::new();
+    let body = release.clone();
+    let outcome = way.run(&limit(name, short()), move |_| {
+        body.wait();
+        late.happen(resource)
+    });
+    assert!(
+        matches!(outcome, Outcome::TimedOut(_)),
+        "{what}: {outcome:?}"
+    );
+    assert_eq!(*dropped_on.lock().unwrap(), [], "{what}");
+
+    release.open();
+    let kinds = recorder.wait_for(2);
+    assert_eq!(kinds[0], EventKind::TimedOut, "{what}");
+    assert!(late.is_told_as(&kinds[1]), "{what}: {:?}", kinds[1]);
+    let events = recorder.events();
+    assert_eq!(events[0].call, events[1].call, "{what}");
+    let worker = events[1].worker;
+    assert_eq!(worker.is_some(), way != Way::AsyncTask, "{what}");
+    let dropped_on = dropped_on.lock().unwrap();
+    assert_eq!(dropped_on.len(), 1, "{what}: the value is dropped once");
+    if let Some(worker) = worker {
+        assert_eq!(dropped_on[0], Some(worker.to_string()), "{what}");
+    }
+    worker
+}
+
+/// The workers, each of which has served a call just now.
+fn serving_workers() -> HashSet<WorkerName> {
+    let live = workers::stats().live;
+    eventually("every worker is idle", || workers::stats().idle == live);
+    let recorder = record("late_results::next");
+    let barrier = Arc::new(Barrier::new(live));
+    thread::scope(|scope| {
+        for _ in 0..live {
+            scope.spawn(|| {
+                let barrier = Arc::clone(&barrier);
+                let answer = limit("late_results::next", 60_000).outcome(move |_| {
+                    barrier.wait();
+                    Ok::<_, TimeoutError>(())
+                });
+                assert!(answer.is_success(), "{answer:?}");
+            });
+        }
+    });
+    let events = recorder.events();
+    events.iter().filter_map(|event| event.worker).collect()
+}
+
+/// Guards against late values, errors and panics that are lost, told twice, or that take their worker with them.
+#[test]
+fn a_late_ending_is_told_once_its_value_dropped_once_and_its_worker_serves_on() {
+    let _alone = alone();
+    for way in APART {
+        for late in EVERY_LATE {
+            if let Some(worker) = end_late(way, late) {
+                let serving = serving_workers();
+                assert!(
+                    serving.contains(&worker),
+                    "{way:?}, {late:?}: {worker} of {serving:?}"
+                );
+            }
+        }
+    }
+}
+
+/// One of the values that are made where operation and limit meet.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Guards against a value that is lost, or given to both sides, between "finished" and "timed out".
+#[test]
+fn at_the_limit_every_value_is_handed_out_or_dropped() {
+    const RUNS: usize = 10_000;
+
+    let _alone = alone();
+    let runtime = runtime();
+    let (made, handed, dropped) = <(Arc<AtomicUsize>, AtomicUsize, Arc<AtomicUsize>)>::default();
+    crowd::crowd(8, RUNS, |run| {
+        let timeout = limit("late_results::edge", 2);
+        let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
+        let (made, dropped) = (Arc::clone(&made), Arc::clone(&dropped));
+        let produce = move || {
+            made.fetch_add(1, Ordering::SeqCst);
+            Counted(dropped)
+        };
+        let sync = {
+            let produce = produce.clone();
+            move |_| {
+                thread::sleep(nap);
+                Ok::<_, TimeoutError>(produce())
+            }
+        };
+        let r#async = move |_| async move {
+            tokio::time::sleep(nap).await;
+            Ok::<_, TimeoutError>(produce())
+        };
+        let outcome = match run % 8 {
+            0 => timeout.outcome_inline(sync),
+            1 | 2 => runtime.block_on(timeout.outcome_task(r#async)),
+            3 => runtime.block_on(timeout.outcome_async_on_worker(r#async)),
+            4 => runtime.block_on(timeout.outcome_async(r#async)),
+            _ => timeout.outcome(sync),
+        };
+        if let Some(value) = outcome.success() {
+            handed.fetch_add(1, Ordering::SeqCst);
+            std::mem::forget(value);
+        }
+    });
+    drop(runtime);
+    let made = || made.load(Ordering::SeqCst);
+    let gone = || handed.load(Ordering::SeqCst) + dropped.load(Ordering::SeqCst);
+    eventually("every value is accounted for", || {
+        workers::stats().busy == 0 && gone() >= made()
+    });
+    assert_eq!(gone(), made());
+    assert!(handed.into_inner() > 0 && dropped.load(Ordering::SeqCst) > 0);
+}

@@ -1,0 +1,198 @@
+//! A token that lives as long as its process has calls below it without number, and nothing of them is left.
+//!
+//! The environment variable `TIMEOUT_TEST_CALLS` says how many calls there are, by default some 100 000. A file of its own, with one
+//! test, since it watches the memory of its whole process.
+
+#![cfg(target_os = "linux")]
+
+#[macro_use]
+#[path = "../support/annotated.rs"]
+mod annotated;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use support::{ASYNC, EVERY_WAY, Gate, Way, block_on, poll_once, runtime};
+use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout};
+use tokio::task::yield_now;
+
+/// The parent of all, which is never cancelled.
+static PARENT: LazyLock<CancelToken> = LazyLock::new(CancelToken::new);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Answer,
+    Error,
+    Panic,
+    /// With the answer of a call inside, which is below its caller and below the parent of all.
+    Nested,
+    /// At its limit.
+    TimedOut,
+    /// Its future is dropped after the first poll.
+    Dropped,
+}
+
+const EVERY_END: [Ends; 6] = [
+    Ends::Answer,
+    Ends::Error,
+    Ends::Panic,
+    Ends::Nested,
+    Ends::TimedOut,
+    Ends::Dropped,
+];
+
+impl Ends {
+    fn limit(self) -> Duration {
+        match self {
+            Self::TimedOut => Duration::from_micros(100),
+            _ => Duration::from_secs(60),
+        }
+    }
+
+    /// One of so many calls ends like this.
+    fn one_of(self) -> usize {
+        match self {
+            Self::TimedOut => 10,
+            _ => 1,
+        }
+    }
+}
+
+fn own_error() -> Result<u32, TimeoutError> {
+    let cancelled = CancelToken::new();
+    cancelled.cancel();
+    cancelled.check().map(|()| 7)
+}
+
+/// A panic that the panic hook does not see.
+fn panics() -> ! {
+    resume_unwind(Box::new(Ends::Panic))
+}
+
+#[timeout(name = "long_lived_parents::inner", secs = 30, run = "inline", upstream = *PARENT)]
+fn inner() -> Result<u32, TimeoutError> {
+    cancel_token.check().map(|()| 7)
+}
+
+#[timeout(name = "long_lived_parents::inner", secs = 30, upstream = *PARENT)]
+async fn inner_async() -> Result<u32, TimeoutError> {
+    yield_now().await;
+    cancel_token.check().map(|()| 7)
+}
+
+annotated! {
+    mod below_parent, [name = "long_lived_parents::call", limit = ends.limit(), upstream = *PARENT],
+    (ends: Ends) -> Result<u32, TimeoutError>,
+    {
+        match ends {
+            Ends::Answer | Ends::Dropped => cancel_token.check().map(|()| 7),
+            Ends::Error => own_error(),
+            Ends::Panic => panics(),
+            Ends::Nested => inner(),
+            Ends::TimedOut => support::until_fired(&cancel_token),
+        }
+    },
+    async {
+        match ends {
+            Ends::Answer => cancel_token.check().map(|()| 7),
+            Ends::Error => own_error(),
+            Ends::Panic => panics(),
+            Ends::Nested => inner_async().await,
+            Ends::TimedOut | Ends::Dropped => {
+                cancel_token.cancelled().await;
+                cancel_token.check().map(|()| 7)
+            }
+        }
+    }
+}
+
+fn call(way: Way, ends: Ends) {
+    if ends == Ends::Dropped && ASYNC.contains(&way) {
+        let mut call = below_parent::start(way, ends);
+        assert!(poll_once(&mut call, &Gate::new()).is_pending());
+        return;
+    }
+    let ending = catch_unwind(AssertUnwindSafe(|| match way {
+        Way::SyncWorker | Way::SyncInline => below_parent::call(way, ends),
+        _ => block_on(below_parent::start(way, ends)),
+    }));
+    match (ends, ending) {
+        (Ends::Panic, Err(payload)) => assert!(payload.is::<Ends>()),
+        (Ends::Answer | Ends::Nested | Ends::Dropped, Ok(Ok(7))) => {}
+        (Ends::Error, Ok(Err(error))) => assert!(error.is_cancelled()),
+        (Ends::TimedOut, Ok(Err(error))) => assert!(error.is_timed_out()),
+        (_, ending) => panic!("{way:?}, {ends:?}: {ending:?}"),
+    }
+}
+
+/// What may be done with the parent besides calls below it.
+fn use_parent() {
+    let child = PARENT.child();
+    let both = CancelToken::linked([&*PARENT, &child]);
+    drop(PARENT.on_cancel(|| {}));
+    let kept = both.on_cancel(|| {});
+    assert!(poll_once(&mut PARENT.cancelled(), &Gate::new()).is_pending());
+    assert!(poll_once(&mut both.clone().cancelled_owned(), &Gate::new()).is_pending());
+    assert_eq!(PARENT.wait_timeout(Duration::ZERO), None);
+    let context = CallContext::current()
+        .with_token(&PARENT)
+        .with_token(&child);
+    assert_eq!(context.run(inner).unwrap(), 7);
+    child.cancel();
+    assert!(context.run(inner).is_err());
+    assert!(!kept.unregister() && !PARENT.is_cancelled());
+}
+
+/// The resident memory of this process in bytes.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// How much memory the process has taken while `work` was done `times` times.
+fn growth(times: usize, work: impl Fn()) -> usize {
+    let before = resident();
+    for _ in 0..times {
+        work();
+    }
+    // What still runs on other threads is soon gone, and is too little to matter.
+    resident().saturating_sub(before)
+}
+
+/// Fails if `work` takes memory each time. What it takes for good, or another thread meanwhile, is not taken thrice.
+#[track_caller]
+fn stays_flat(times: usize, what: &str, work: impl Fn()) {
+    let grown: Vec<_> = (0..4).map(|_| growth(times / 4, &work)).collect();
+    // The least that a call leaves if its link is left, is its token.
+    let least = times / 4 * 64;
+    assert!(
+        grown.iter().any(|&grown| grown < least),
+        "{what}: {times} calls took {grown:?} bytes"
+    );
+}
+
+/// Guards against a link to the parent that only some endings remove.
+#[test]
+fn calls_leave_nothing_on_a_parent_that_outlives_them() {
+    let calls = std::env::var("TIMEOUT_TEST_CALLS").map_or(100_000, |calls| calls.parse().unwrap());
+    let each = (calls / (EVERY_WAY.len() * EVERY_END.len())).max(2_000);
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    for way in EVERY_WAY {
+        for ends in EVERY_END {
+            (0..each / 10 / ends.one_of()).for_each(|_| call(way, ends));
+        }
+    }
+    for way in EVERY_WAY {
+        for ends in EVERY_END {
+            let what = format!("{way:?}, {ends:?}");
+            stays_flat(each / ends.one_of(), &what, || call(way, ends));
+        }
+    }
+    stays_flat(each, "tokens", use_parent);
+    assert!(!PARENT.is_cancelled());
+}

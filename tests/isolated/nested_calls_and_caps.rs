@@ -1,0 +1,259 @@
+//! Calls on workers that wait for calls on workers: with too few workers for all, those that get none end by their own limits, and
+//! nothing is stuck for good. A file of its own, since the cap holds for the whole process.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crowd::{crowd, ends};
+use support::{Gate, SOON, block_on, eventually, limit, runtime};
+use timeout_runtime::workers::{self, Settings};
+use timeout_runtime::{CallStatus, Cause, TimeoutError, add_listener, timeout};
+
+const CAP: usize = 4;
+
+const THREADS: usize = 64;
+
+const DEPTH: u32 = 10;
+
+/// The cap is everybody's, so the tests here run one at a time.
+fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    Settings::new()
+        .cap(cap)
+        .keep_alive(Duration::from_secs(600))
+        .apply();
+    alone
+}
+
+/// Fails unless all workers are free, and as many operations as there may be run at once.
+fn assert_full_capacity() {
+    assert_eq!(workers::drain(SOON), 0, "something is stuck");
+    eventually("nothing is busy or queued", || {
+        let stats = workers::stats();
+        stats.busy == 0 && stats.queued == 0
+    });
+    let all_run = Arc::new(Barrier::new(CAP));
+    crowd(CAP, CAP, |_| {
+        let all_run = Arc::clone(&all_run);
+        let outcome = limit("nested_calls::at_once", 60_000).outcome(move |_| {
+            all_run.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        assert_eq!(outcome.success(), Some(7));
+    });
+    let stats = workers::stats();
+    assert!(stats.live <= CAP, "{stats:?}");
+    // More than that wait for their turn, and get it.
+    let go = Gate::new();
+    crowd(THREADS + 1, THREADS + 1, |place| {
+        if place == THREADS {
+            eventually("the others are there", || {
+                workers::stats().queued == THREADS - CAP
+            });
+            return go.open();
+        }
+        let waits = go.clone();
+        let outcome = limit("nested_calls::in_turn", 60_000).outcome(move |_| {
+            waits.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        assert_eq!(outcome.success(), Some(7));
+    });
+}
+
+/// How calls have ended.
+#[derive(Debug, Default)]
+struct Endings {
+    answered: AtomicUsize,
+    unanswered: AtomicUsize,
+}
+
+impl Endings {
+    /// Counts an ending that a call may have which waits for workers: by its own limit, or by that of a call below it.
+    #[track_caller]
+    fn count(&self, ending: Result<u32, TimeoutError>) {
+        match ending {
+            Ok(depth) => {
+                assert_eq!(depth, DEPTH);
+                self.answered.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(error) => {
+                let expected = match error.cause() {
+                    Cause::TimedOut | Cause::DeadlineExceeded => true,
+                    Cause::NoWorker => error.status() == CallStatus::NotStarted,
+                    _ => false,
+                };
+                assert!(expected, "{error:?}");
+                self.unanswered.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.answered.load(Ordering::SeqCst) + self.unanswered.load(Ordering::SeqCst)
+    }
+}
+
+#[timeout(name = "nested_calls::equal", ms = 500)]
+fn equal(left: u32) -> Result<u32, TimeoutError> {
+    if left == 1 {
+        Ok(1)
+    } else {
+        Ok(equal(left - 1)? + 1)
+    }
+}
+
+/// Each limit is shorter than the one around it, so the innermost ends first and gives its caller's worker back.
+#[timeout(name = "nested_calls::shorter", ms = 100 * u64::from(left))]
+fn shorter(left: u32) -> Result<u32, TimeoutError> {
+    if left == 1 {
+        Ok(1)
+    } else {
+        Ok(shorter(left - 1)? + 1)
+    }
+}
+
+/// Guards against operations that fill the pool and wait in it for each other, for ever.
+#[test]
+fn nested_calls_beyond_the_cap_end_by_their_limits() {
+    let _alone = with_cap(CAP);
+    for call in [equal, shorter] {
+        ends(move || {
+            let endings = Endings::default();
+            crowd(THREADS, THREADS, |_| endings.count(call(DEPTH)));
+            assert_eq!(endings.total(), THREADS);
+            assert!(endings.unanswered.load(Ordering::SeqCst) > 0, "{endings:?}");
+        });
+        assert_full_capacity();
+    }
+}
+
+/// Guards against a wedge that is not the cap's: with workers enough, all get an answer.
+#[test]
+fn nested_calls_with_workers_enough_are_answered() {
+    let alone = with_cap(THREADS * DEPTH as usize);
+    // The crowd leaves when it is idle.
+    Settings::new().keep_alive(Duration::ZERO).apply();
+    let calls = ends(|| {
+        let calls = Endings::default();
+        crowd(THREADS, THREADS, |_| calls.count(enough(DEPTH)));
+        calls
+    });
+    assert_eq!(calls.answered.into_inner(), THREADS);
+    drop(alone);
+    let _alone = with_cap(CAP);
+    eventually("the crowd has left", || workers::stats().live <= CAP);
+    assert_full_capacity();
+}
+
+#[timeout(name = "nested_calls::enough", secs = 60)]
+fn enough(left: u32) -> Result<u32, TimeoutError> {
+    if left == 1 {
+        Ok(1)
+    } else {
+        Ok(enough(left - 1)? + 1)
+    }
+}
+
+#[timeout(name = "nested_calls::bridge", ms = 100)]
+async fn bridge() -> Result<u32, TimeoutError> {
+    Ok(equal(DEPTH - 1)? + 1)
+}
+
+#[timeout(name = "nested_calls::bridge", ms = 100, run = "task")]
+async fn bridge_task() -> Result<u32, TimeoutError> {
+    Ok(equal(DEPTH - 1)? + 1)
+}
+
+#[timeout(name = "nested_calls::bridge", ms = 100, run = "worker")]
+async fn bridge_worker() -> Result<u32, TimeoutError> {
+    Ok(equal(DEPTH - 1)? + 1)
+}
+
+/// Back and forth: what blocks a worker waits for a future, which waits for a worker.
+#[timeout(name = "nested_calls::forth", ms = 100)]
+fn forth(left: u32) -> Result<u32, TimeoutError> {
+    if left == 1 {
+        Ok(1)
+    } else {
+        Ok(block_on(back(left - 1))? + 1)
+    }
+}
+
+#[timeout(name = "nested_calls::back", ms = 100)]
+async fn back(left: u32) -> Result<u32, TimeoutError> {
+    if left == 1 {
+        Ok(1)
+    } else {
+        Ok(forth(left - 1)? + 1)
+    }
+}
+
+/// Guards against the same wedge by way of the executor, whose threads block in calls on workers.
+#[test]
+fn async_calls_that_wait_for_workers_beyond_the_cap_end_by_their_limits() {
+    let _alone = with_cap(CAP);
+    ends(|| {
+        let endings = Endings::default();
+        let runtime = runtime();
+        runtime.block_on(async {
+            let calls = (0..THREADS).map(|place| {
+                tokio::spawn(async move {
+                    match place % 4 {
+                        0 => bridge().await,
+                        1 => bridge_task().await,
+                        2 => bridge_worker().await,
+                        _ => forth(DEPTH),
+                    }
+                })
+            });
+            for call in calls.collect::<Vec<_>>() {
+                endings.count(call.await.unwrap());
+            }
+        });
+        assert_eq!(endings.total(), THREADS);
+    });
+    assert_full_capacity();
+}
+
+#[timeout(name = "nested_calls::of_listener", ms = 20)]
+fn of_listener() -> Result<u32, TimeoutError> {
+    Ok(7)
+}
+
+/// Guards against a listener on a worker which waits for a worker that waits for the listener.
+#[test]
+fn a_listener_that_makes_calls_beyond_the_cap_holds_up_nothing_for_good() {
+    let _alone = with_cap(CAP);
+    let heard = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
+    let counts = Arc::clone(&heard);
+    let listener = add_listener(move |event| {
+        if event.name != "nested_calls::of_listener" {
+            let answered = of_listener().is_ok();
+            counts[usize::from(answered)].fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    ends(|| {
+        let endings = Endings::default();
+        crowd(THREADS, THREADS, |_| endings.count(equal(DEPTH)));
+        assert_eq!(endings.total(), THREADS);
+    });
+    assert_eq!(workers::drain(SOON), 0, "something is stuck");
+    let before = heard[1].load(Ordering::SeqCst);
+    eventually("a listener's call is answered again", || {
+        limit("nested_calls::heard", 60_000)
+            .outcome(|_| Ok::<_, TimeoutError>(7))
+            .is_success()
+            && heard[1].load(Ordering::SeqCst) > before
+    });
+    drop(listener);
+    assert!(heard[0].load(Ordering::SeqCst) + before >= THREADS);
+    assert_full_capacity();
+}

@@ -1,0 +1,246 @@
+//! With the feature `metrics`, every ending is counted once, and the gauge of abandoned operations is as high as there are some.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::cell::Cell;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use support::{APART, EVERY_WAY, Gate, Way, eventually, limit, poll_once, short, until_fired};
+use timeout_runtime::integrations::metrics::record_endings;
+use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_propagator};
+
+const LONG: u64 = 60_000;
+
+/// A call that is over, with an operation that runs until the sender is dropped.
+fn abandon(way: Way, name: &'static str) -> Sender<()> {
+    let (ends, ended) = channel::<()>();
+    let outcome = way.run(&limit(name, short()), move |_| {
+        let _ = ended.recv();
+        Ok::<_, TimeoutError>(())
+    });
+    assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+    ends
+}
+
+struct Numbers {
+    prometheus: PrometheusHandle,
+    /// Ends what was abandoned before anything was counted.
+    earlier: Mutex<Option<Sender<()>>>,
+}
+
+/// The process's recorder.
+fn numbers() -> &'static Numbers {
+    static NUMBERS: OnceLock<Numbers> = OnceLock::new();
+    NUMBERS.get_or_init(|| {
+        let earlier = abandon(Way::SyncWorker, "numbers::earlier");
+        let builder = PrometheusBuilder::new().set_buckets(&[1.0]).unwrap();
+        let prometheus = builder.install_recorder().unwrap();
+        record_endings().forget();
+        Numbers {
+            prometheus,
+            earlier: Mutex::new(Some(earlier)),
+        }
+    })
+}
+
+/// What is told of the calls called `name`, a line for each number, without buckets and sums.
+fn told(name: &str) -> Vec<String> {
+    let label = format!(r#"{{name="{name}""#);
+    let text = numbers().prometheus.render();
+    let lines = text.lines().filter(|line| line.contains(&label));
+    let lines = lines.filter(|line| !line.contains("_bucket{") && !line.contains("_sum{"));
+    let mut lines: Vec<_> = lines.map(|line| line.replace(&label, "{")).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn every_verdict_is_counted_once_with_how_long_it_took() {
+    numbers();
+    for way in EVERY_WAY {
+        let name = match way {
+            Way::SyncWorker => "numbers::SyncWorker",
+            Way::SyncInline => "numbers::SyncInline",
+            Way::AsyncInline => "numbers::AsyncInline",
+            Way::AsyncTask => "numbers::AsyncTask",
+            Way::AsyncWorker => "numbers::AsyncWorker",
+        };
+        let policy = limit(name, LONG);
+        for _ in 0..3 {
+            let _ = way.run(&policy, |_| Ok::<_, TimeoutError>(()));
+        }
+        for _ in 0..2 {
+            let _ = way.run(&policy, |_| Err::<(), _>("no"));
+        }
+        let _ = way.run(&limit(name, short()), |token| until_fired(&token));
+        let fired = CancelToken::new();
+        fired.cancel();
+        CallContext::detached().with_token(&fired).run(|| {
+            let _ = way.run(&policy, |_| Ok::<_, TimeoutError>(()));
+        });
+        let expected = [
+            "timeout_abandoned_operations{} 0",
+            r#"timeout_call_duration_seconds_count{,status="failed"} 2"#,
+            r#"timeout_call_duration_seconds_count{,status="succeeded"} 3"#,
+            r#"timeout_call_duration_seconds_count{,status="timed_out"} 1"#,
+            r#"timeout_calls_total{,status="failed"} 2"#,
+            r#"timeout_calls_total{,status="not_started"} 1"#,
+            r#"timeout_calls_total{,status="succeeded"} 3"#,
+            r#"timeout_calls_total{,status="timed_out"} 1"#,
+            r#"timeout_late_endings_total{,status="abandoned_failed"} 1"#,
+        ];
+        let is_all = || {
+            let told = told(name);
+            // One that stops at once may have ended before its caller has left, and is then never abandoned.
+            let (gauge, counted): (Vec<_>, Vec<_>) = told
+                .iter()
+                .partition(|line| line.contains("_abandoned_operations"));
+            counted == expected[1..] && gauge.iter().all(|line| *line == expected[0])
+        };
+        eventually(&format!("{way:?} has told all: {:?}", told(name)), is_all);
+    }
+}
+
+#[test]
+fn calls_that_were_given_up_are_counted() {
+    numbers();
+    let name = "numbers::given_up";
+    let begun = Gate::new();
+    let has_begun = begun.clone();
+    let token = CancelToken::new();
+    let canceller = token.clone();
+    let cancels = thread::spawn(move || {
+        has_begun.wait();
+        canceller.cancel();
+    });
+    CallContext::detached().with_token(&token).run(|| {
+        let _ = limit(name, LONG).outcome_inline(|own| {
+            begun.open();
+            until_fired(&own)
+        });
+    });
+    cancels.join().unwrap();
+    let mut call = Way::AsyncInline.start(&limit(name, LONG), |_| {
+        std::future::pending::<Result<(), TimeoutError>>()
+    });
+    assert!(poll_once(&mut call, &Gate::new()).is_pending());
+    drop(call);
+    assert_eq!(
+        told(name),
+        [
+            "timeout_abandoned_operations{} 0",
+            r#"timeout_call_duration_seconds_count{,status="cancelled"} 1"#,
+            r#"timeout_call_duration_seconds_count{,status="dropped"} 1"#,
+            r#"timeout_calls_total{,status="cancelled"} 1"#,
+            r#"timeout_calls_total{,status="dropped"} 1"#,
+            r#"timeout_late_endings_total{,status="abandoned_failed"} 1"#,
+        ]
+    );
+}
+
+#[test]
+fn the_gauge_rises_and_falls_with_what_is_abandoned() {
+    numbers();
+    let name = "numbers::gauge";
+    let gauge = |count: usize| format!("timeout_abandoned_operations{{}} {count}");
+    for way in APART {
+        let calls: Vec<_> = (0..8)
+            .map(|_| thread::spawn(move || abandon(way, name)))
+            .collect();
+        let running: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
+        assert_eq!(told(name)[0], gauge(8), "{way:?}");
+        drop(running);
+        eventually("the gauge falls", || told(name)[0] == gauge(0));
+    }
+    let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 24"#;
+    assert!(told(name).contains(&late.to_owned()), "{:?}", told(name));
+}
+
+/// The label had the line breaks and bidirectional controls of the name.
+#[test]
+fn a_label_is_one_line() {
+    numbers();
+    let _ = limit("numbers\r\u{202e}", LONG).outcome_inline(|_| Ok::<_, TimeoutError>(()));
+    // Prometheus doubles each backslash.
+    assert_eq!(
+        told(r"numbers\\r\\u{202e}"),
+        [
+            r#"timeout_call_duration_seconds_count{,status="succeeded"} 1"#,
+            r#"timeout_calls_total{,status="succeeded"} 1"#,
+        ]
+    );
+}
+
+thread_local! {
+    static LOCAL: Cell<Option<&'static PrometheusRecorder>> = const { Cell::new(None) };
+}
+
+/// A late ending, and what operations record themselves, went past the caller's local recorder.
+#[test]
+fn a_propagator_brings_a_local_recorder_to_workers() {
+    numbers();
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let recorder: &'static PrometheusRecorder = Box::leak(Box::new(recorder));
+    let has = |line: &str| recorder.handle().render().lines().any(|told| told == line);
+    let call = |name| {
+        let (ends, ended) = channel::<()>();
+        let begun = Gate::new();
+        let (has_begun, token) = (begun.clone(), CancelToken::new());
+        let canceller = token.clone();
+        let cancels = thread::spawn(move || {
+            has_begun.wait();
+            canceller.cancel();
+        });
+        let call = || {
+            let _ = limit(name, LONG).outcome(move |_| {
+                metrics::counter!("numbers_own", "name" => name).increment(1);
+                begun.open();
+                let _ = ended.recv();
+                Ok::<_, TimeoutError>(())
+            });
+        };
+        let context = CallContext::detached().with_token(&token);
+        metrics::with_local_recorder(recorder, || context.run(call));
+        cancels.join().unwrap();
+        drop(ends);
+        let outcome = format!(r#"timeout_calls_total{{name="{name}",status="cancelled"}} 1"#);
+        assert!(has(&outcome), "the caller ends the call on its own thread");
+        let own = format!(r#"numbers_own{{name="{name}"}} 1"#);
+        let late = format!(
+            r#"timeout_late_endings_total{{name="{name}",status="abandoned_succeeded"}} 1"#
+        );
+        (own, late)
+    };
+
+    let (own, late) = call("numbers::without");
+    eventually("the global recorder has it", || {
+        let text = numbers().prometheus.render();
+        text.contains(&own) && text.contains(&late)
+    });
+    assert!(!has(&own) && !has(&late));
+
+    let _recorders = add_propagator(|| {
+        let recorder = LOCAL.get();
+        move || recorder.map(|recorder| metrics::set_default_local_recorder(recorder))
+    });
+    LOCAL.set(Some(recorder));
+    let (own, late) = call("numbers::with");
+    eventually("the local recorder has it", || has(&own) && has(&late));
+}
+
+/// The gauge left out what was abandoned before the recorder was there.
+#[test]
+fn the_gauge_shows_what_was_abandoned_before_the_recorder_was_installed() {
+    let name = "numbers::earlier";
+    let earlier = numbers().earlier.lock().unwrap().take();
+    assert_eq!(told(name), ["timeout_abandoned_operations{} 1"]);
+    drop(earlier);
+    let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 1"#;
+    eventually("the late ending is counted", || {
+        told(name) == ["timeout_abandoned_operations{} 0", late]
+    });
+}

@@ -1,0 +1,110 @@
+//! An operation that panics costs its caller that panic, and nobody anything else.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/panics.rs"]
+mod panics;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+use support::{SOON, limit};
+use timeout_runtime::{Outcome, TimeoutError, workers};
+
+const THREADS: usize = 8;
+const CALLS: usize = 1000;
+
+/// What an operation of call `0` unwinds with.
+#[derive(Debug, PartialEq, Eq)]
+struct Call(usize);
+
+/// An argument that panics when it is dropped.
+struct Argument(usize);
+
+impl Drop for Argument {
+    fn drop(&mut self) {
+        panic_any(Call(self.0));
+    }
+}
+
+fn operate(call: usize) -> usize {
+    match call % 9 {
+        0 => panic_any(Call(call)),
+        3 => resume_unwind(Box::new(Call(call))),
+        6 => drop(Argument(call)),
+        _ => {}
+    }
+    call
+}
+
+/// Makes one call on a worker, sync or async; what its caller unwinds with.
+fn make(call: usize) -> Result<usize, Call> {
+    let start = Instant::now();
+    let timeout = limit("panicking_operations", 60_000);
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        if call.is_multiple_of(2) {
+            let argument = (call % 9 == 6).then(|| Argument(call));
+            timeout.outcome(move |_| {
+                let answer = if argument.is_some() {
+                    call
+                } else {
+                    operate(call)
+                };
+                drop(argument);
+                Ok::<_, TimeoutError>(answer)
+            })
+        } else {
+            futures::executor::block_on(
+                timeout.outcome_async_on_worker(move |_| async move { Ok(operate(call)) }),
+            )
+        }
+    }));
+    assert!(start.elapsed() < SOON, "call {call} waited for its limit");
+    match ended {
+        Ok(Outcome::Success(answer)) => Ok(answer),
+        Ok(other) => panic!("{other:?}"),
+        Err(payload) => Err(*payload.downcast().expect("the operation's own panic")),
+    }
+}
+
+/// One worker for each thread that makes calls.
+fn warm_up() {
+    let barrier = Arc::new(Barrier::new(THREADS));
+    crowd::crowd(THREADS, THREADS, |_| {
+        let barrier = Arc::clone(&barrier);
+        let outcome = limit("panicking_operations::warm_up", 60_000).outcome(move |_| {
+            barrier.wait();
+            Ok::<_, TimeoutError>(())
+        });
+        assert!(outcome.is_success(), "{outcome:?}");
+    });
+}
+
+/// Guards against a panic that takes its worker with it: its caller waits for ever, later calls find nobody.
+#[test]
+fn every_caller_gets_its_own_panic_and_no_worker_is_lost() {
+    panics::record_panics();
+    warm_up();
+    let before = workers::stats().live;
+    crowd::crowd(THREADS, CALLS, |call| {
+        let wanted = if call.is_multiple_of(3) {
+            Err(Call(call))
+        } else {
+            Ok(call)
+        };
+        assert_eq!(make(call), wanted);
+    });
+    let after = workers::stats().live;
+    assert!(
+        (before..=before + THREADS).contains(&after),
+        "{before} workers became {after}"
+    );
+    crowd::crowd(THREADS, 3 * CALLS / 2, |call| {
+        if !call.is_multiple_of(3) {
+            assert_eq!(make(call), Ok(call));
+        }
+    });
+}

@@ -1,0 +1,149 @@
+//! How long workers live and what their threads are like. One test, since the settings hold for the whole process.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::HashSet;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use support::{APART, Gate, Way, eventually, limit, short};
+use timeout_runtime::workers::{self, Settings};
+use timeout_runtime::{Cause, Outcome, TimeoutError};
+
+/// The thread of an operation, and its name.
+#[track_caller]
+fn thread_of(way: Way) -> (ThreadId, String) {
+    let outcome = way.run(&limit("pool_threads::id", 60_000), |_| {
+        let thread = thread::current();
+        Ok::<_, TimeoutError>((thread.id(), thread.name().unwrap_or_default().to_owned()))
+    });
+    match outcome {
+        Outcome::Success(thread) => thread,
+        other => panic!("{way:?}: {other:?}"),
+    }
+}
+
+const ON_WORKERS: [Way; 2] = [Way::SyncWorker, Way::AsyncWorker];
+
+fn workers_are_named_and_used_again() {
+    // So that no worker leaves in between.
+    Settings::new().keep_alive(Duration::from_secs(600)).apply();
+    let mut ids = HashSet::new();
+    for way in ON_WORKERS {
+        let (id, name) = thread_of(way);
+        let number = name.strip_prefix("timeout-").map(str::parse::<u64>);
+        assert!(matches!(number, Some(Ok(_))), "{way:?}: {name}");
+        ids.insert(id);
+        eventually("it is idle", || {
+            workers::stats().idle == workers::stats().live
+        });
+    }
+    assert_eq!(ids.len(), 1);
+}
+
+fn idle_workers_leave_after_a_while() {
+    Settings::new().keep_alive(Duration::from_millis(1)).apply();
+    // A worker that waits already keeps what it has; the next job tells it.
+    thread_of(Way::SyncWorker);
+    eventually("they have left", || workers::stats().live == 0);
+    let (id, _) = thread_of(Way::SyncWorker);
+    eventually("they have left", || workers::stats().live == 0);
+    assert_ne!(thread_of(Way::SyncWorker).0, id);
+    eventually("they have left", || workers::stats().live == 0);
+    Settings::new().keep_alive(Duration::from_secs(60)).apply();
+}
+
+thread_local! {
+    static TOUCHED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+fn without_reuse_each_call_has_a_fresh_thread() {
+    Settings::new().reuse(false).apply();
+    let mut ids = HashSet::new();
+    for round in 0..10 {
+        let way = ON_WORKERS[round % 2];
+        assert!(ids.insert(thread_of(way).0), "round {round}: used again");
+        let outcome = way.run(&limit("pool_threads::local", 60_000), |_| {
+            Ok::<_, TimeoutError>(TOUCHED.replace(true))
+        });
+        assert!(matches!(outcome, Outcome::Success(false)), "{outcome:?}");
+    }
+    eventually("they have left", || workers::stats().live == 0);
+    Settings::new().reuse(true).apply();
+}
+
+fn a_stack_is_as_large_as_asked_for() {
+    fn deep(left: usize) -> usize {
+        let block = std::hint::black_box([0_u8; 4096]);
+        if left == 0 {
+            return usize::from(block[0]);
+        }
+        deep(left - 1) + usize::from(block[left % 4096])
+    }
+
+    // Enough for 16 MiB, which no thread has by itself.
+    Settings::new().stack_size(64 << 20).apply();
+    let outcome = Way::SyncWorker.run(&limit("pool_threads::deep", 60_000), |_| {
+        Ok::<_, TimeoutError>(deep(4096))
+    });
+    assert!(matches!(outcome, Outcome::Success(0)), "{outcome:?}");
+}
+
+fn where_no_thread_can_be_started_a_call_waits_for_a_worker_there_is() {
+    let leave = Gate::new();
+    let (started, held) = (Gate::new(), leave.clone());
+    let is_started = started.clone();
+    let occupied = thread::spawn(move || {
+        Way::SyncWorker.run(&limit("pool_threads::occupied", 60_000), move |_| {
+            is_started.open();
+            held.wait();
+            Ok::<_, TimeoutError>(7)
+        })
+    });
+    started.wait();
+    assert_eq!(workers::stats().live, 1);
+    Settings::new().stack_size(usize::MAX / 2).apply();
+    let waits = thread::spawn(|| thread_of(Way::SyncWorker));
+    eventually("it is queued", || workers::stats().queued == 1);
+    let expired = Way::SyncWorker.run(&limit("pool_threads::expires", short()), |_| {
+        Ok::<_, TimeoutError>(7)
+    });
+    let cause = expired.timeout_error().map(TimeoutError::cause);
+    assert_eq!(cause, Some(Cause::NoWorker), "{expired:?}");
+    leave.open();
+    assert!(occupied.join().unwrap().is_success());
+    waits.join().unwrap();
+}
+
+fn where_there_is_no_worker_at_all_a_call_is_not_started_at_once() {
+    Settings::new().keep_alive(Duration::ZERO).apply();
+    // The last worker is told by a call, unless it has heard already.
+    let _ = Way::SyncWorker.run(&limit("pool_threads::last", 60_000), |_| {
+        Ok::<_, TimeoutError>(7)
+    });
+    eventually("they have left", || workers::stats().live == 0);
+    for way in ON_WORKERS {
+        let outcome = way.run(&limit("pool_threads::none", 600_000), |_| {
+            Ok::<_, TimeoutError>(7)
+        });
+        let cause = outcome.timeout_error().map(TimeoutError::cause);
+        assert_eq!(cause, Some(Cause::NoWorker), "{way:?}: {outcome:?}");
+        assert!(matches!(outcome, Outcome::NotStarted(_)), "{way:?}");
+    }
+    Settings::new().stack_size(2 << 20).apply();
+    for way in APART {
+        thread_of(way);
+    }
+}
+
+#[test]
+fn workers_come_and_go_as_the_settings_say() {
+    workers_are_named_and_used_again();
+    idle_workers_leave_after_a_while();
+    without_reuse_each_call_has_a_fresh_thread();
+    a_stack_is_as_large_as_asked_for();
+    eventually("one is idle", || workers::stats().idle == 1);
+    where_no_thread_can_be_started_a_call_waits_for_a_worker_there_is();
+    where_there_is_no_worker_at_all_a_call_is_not_started_at_once();
+}

@@ -1,0 +1,158 @@
+//! Thousands of calls of what never ends: their callers are free at once, others get workers all the same, and all is as before when
+//! it has ended at last. A file of its own, since the cap holds for the whole process.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crowd::{crowd, ends};
+use support::{Recorder, SOON, eventually, limit, record, short};
+use timeout_runtime::workers::{self, Settings};
+use timeout_runtime::{Cause, EventKind, Outcome, Timeout, TimeoutError};
+
+const CALLS: usize = 2000;
+
+const THREADS: usize = 8;
+
+/// A limit that passes soon, and in which most operations start.
+fn brief() -> u64 {
+    short() / 10
+}
+
+/// A caller that is held up by what is stuck is held up for ever; this leaves room for a busy machine.
+const PROMPT: Duration = Duration::from_secs(30);
+
+/// One test at a time, with at most `cap` workers and none that is left from another test.
+fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let settings = Settings::new().keep_alive(Duration::from_millis(1));
+    settings.cap(cap).apply();
+    eventually("no worker is left", || workers::stats().live == 0);
+    alone
+}
+
+/// What nobody gets through while the test holds it.
+type Door = Arc<Mutex<()>>;
+
+/// How the calls of a flood have ended.
+#[derive(Debug, Default)]
+struct Endings {
+    timed_out: AtomicUsize,
+    refused: AtomicUsize,
+    /// Their workers had not come to them in time.
+    withdrawn: AtomicUsize,
+}
+
+/// Makes many calls whose operations are stuck at the door; how many of them are now, and how many were refused.
+fn flood(timeout: &Timeout, door: &Door) -> (usize, usize) {
+    let name = timeout.name();
+    let (timeout, door) = (timeout.clone(), Arc::clone(door));
+    let Endings {
+        timed_out,
+        refused,
+        withdrawn,
+    } = ends(move || {
+        let endings = Endings::default();
+        crowd(THREADS, CALLS, |_| {
+            let door = Arc::clone(&door);
+            let start = Instant::now();
+            let outcome = timeout.outcome(move |_| {
+                drop(door.lock());
+                Ok::<_, TimeoutError>(())
+            });
+            assert!(start.elapsed() < PROMPT, "{outcome:?}");
+            let count = match outcome {
+                Outcome::TimedOut(_) => &endings.timed_out,
+                Outcome::NotStarted(error) if error.cause() == Cause::NoWorker => &endings.refused,
+                Outcome::NotStarted(error) if error.is_timed_out() => &endings.withdrawn,
+                other => panic!("{other:?}"),
+            };
+            count.fetch_add(1, Ordering::SeqCst);
+        });
+        endings
+    });
+    let (timed_out, refused) = (timed_out.into_inner(), refused.into_inner());
+    assert_eq!(timed_out + refused + withdrawn.into_inner(), CALLS);
+    let left = workers::abandoned();
+    assert_eq!(left.len(), timed_out);
+    assert!(left.iter().all(|left| left.name == name));
+    let keep: HashSet<_> = left.iter().filter_map(|left| left.worker).collect();
+    assert_eq!(keep.len(), timed_out, "each keeps a worker of its own");
+    assert_eq!(workers::stats().abandoned, timed_out);
+    (timed_out, refused)
+}
+
+/// All of them end, which is told, and as many operations as there may be workers are run at once again.
+#[track_caller]
+fn recovers(timeout: &Timeout, cap: usize, recorder: &Recorder, (stuck, refused): (usize, usize)) {
+    assert_eq!(workers::drain(SOON), 0);
+    let kinds = recorder.kinds();
+    let told = |kind| kinds.iter().filter(|told| **told == kind).count();
+    assert_eq!(told(EventKind::TimedOut), stuck);
+    assert_eq!(told(EventKind::AbandonedWorkerSucceeded), stuck);
+    assert_eq!(told(EventKind::NotStarted(Cause::NoWorker)), refused);
+    let all = Arc::new(Barrier::new(cap));
+    let again = timeout.clone().with_limit(Duration::from_secs(60)).unwrap();
+    crowd(cap, cap, |_| {
+        let all = Arc::clone(&all);
+        let outcome = again.outcome(move |_| {
+            all.wait();
+            Ok::<_, TimeoutError>(())
+        });
+        assert!(outcome.is_success(), "{outcome:?}");
+    });
+}
+
+/// Guards against stuck calls of one name that take the workers of all the others.
+#[test]
+fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
+    const CAP: usize = 512;
+
+    let _alone = with_cap(CAP);
+    let timeout = limit("stuck_floods::half", brief());
+    let recorder = record(timeout.name());
+    let door = Door::default();
+    let shut = door.lock().unwrap();
+    let endings = flood(&timeout, &door);
+    let (stuck, refused) = endings;
+    // As many may pass the check at once as there are callers.
+    assert!((CAP / 2..CAP / 2 + THREADS).contains(&stuck), "{stuck}");
+    assert!(refused > 0);
+    crowd(THREADS, 100, |_| {
+        let healthy = limit("stuck_floods::healthy", 60_000);
+        let outcome = healthy.outcome(|_| Ok::<_, TimeoutError>(7));
+        assert_eq!(outcome.success(), Some(7));
+    });
+    drop(shut);
+    recovers(&timeout, CAP, &recorder, endings);
+}
+
+/// Guards against callers who wait in a full pool for longer than their limit, and against workers that are lost to it.
+#[test]
+fn with_every_worker_stuck_callers_are_refused_and_capacity_comes_back() {
+    const CAP: usize = 32;
+
+    let _alone = with_cap(CAP);
+    let timeout = limit("stuck_floods::full", brief()).with_max_abandoned(usize::MAX);
+    let recorder = record(timeout.name());
+    let door = Door::default();
+    let shut = door.lock().unwrap();
+    let endings = flood(&timeout, &door);
+    let (stuck, refused) = endings;
+    assert_eq!(stuck, CAP);
+    assert!(refused > 0);
+    let other = limit("stuck_floods::other", brief()).outcome(|_| Ok::<_, TimeoutError>(7));
+    assert!(
+        matches!(&other, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
+        "{other:?}"
+    );
+    drop(shut);
+    recovers(&timeout, CAP, &recorder, endings);
+}

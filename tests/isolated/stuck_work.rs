@@ -1,0 +1,90 @@
+//! Timed out is not stopped: the caller is free, and what runs on is counted until it ends.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{hint, thread};
+
+use support::{eventually, limit, record};
+use timeout_runtime::{EventKind, Outcome, TimeoutError, workers};
+
+const CALLS: usize = 50;
+
+fn abandoned(name: &str) -> usize {
+    workers::abandoned()
+        .iter()
+        .filter(|left| left.name == name)
+        .count()
+}
+
+/// Guards against a caller who waits for work that never stops, and against stuck work that counts as gone.
+#[test]
+fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    const NAME: &str = "stuck_work::spins";
+
+    let recorder = record(NAME);
+    let mut stuck = 0;
+    while stuck < CALLS {
+        let (outcome, took) = crowd::ends(|| {
+            let start = Instant::now();
+            let outcome = limit(NAME, 30).outcome(|_| {
+                while !STOP.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+                Ok::<_, TimeoutError>(())
+            });
+            (outcome, start.elapsed())
+        });
+        assert!(took >= Duration::from_millis(30), "{took:?}");
+        match outcome {
+            Outcome::TimedOut(_) => stuck += 1,
+            // The others leave so little of the machine that its worker may not have come to it.
+            Outcome::NotStarted(error) if error.is_timed_out() => {}
+            other => panic!("after {stuck}: {other:?}"),
+        }
+    }
+    assert_eq!(abandoned(NAME), CALLS);
+    assert!(workers::stats().abandoned >= CALLS);
+    let fresh = limit("stuck_work::fresh", 20_000).outcome(|_| {
+        thread::sleep(Duration::from_millis(1));
+        Ok::<_, TimeoutError>(7)
+    });
+    assert!(matches!(fresh, Outcome::Success(7)), "{fresh:?}");
+
+    STOP.store(true, Ordering::Relaxed);
+    eventually("nothing is abandoned any more", || abandoned(NAME) == 0);
+    let kinds = recorder.kinds();
+    let count = |kind| kinds.iter().filter(|told| **told == kind).count();
+    assert_eq!(count(EventKind::TimedOut), CALLS);
+    assert_eq!(count(EventKind::AbandonedWorkerSucceeded), CALLS);
+}
+
+/// Guards against the opposite: what was dropped where its caller was is not running, and counts against nobody.
+#[test]
+fn an_operation_polled_in_place_is_never_left_running() {
+    const NAME: &str = "stuck_work::in_place";
+
+    crowd::ends(|| {
+        futures::executor::block_on(async {
+            let never = limit(NAME, 1)
+                .with_max_abandoned(1)
+                .outcome_async(|_| std::future::pending::<Result<(), TimeoutError>>());
+            assert!(matches!(never.await, Outcome::TimedOut(_)));
+            assert_eq!(abandoned(NAME), 0);
+
+            let mut dropped = Box::pin(
+                limit(NAME, 60_000)
+                    .with_max_abandoned(1)
+                    .outcome_async(|_| std::future::pending::<Result<(), TimeoutError>>()),
+            );
+            assert!(futures::poll!(&mut dropped).is_pending());
+            drop(dropped);
+            assert_eq!(abandoned(NAME), 0);
+        });
+    });
+}

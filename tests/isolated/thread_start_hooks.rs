@@ -1,0 +1,102 @@
+//! What a function for `on_thread_start` may do. A file of its own, since settings hold for the whole process.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+use support::{Gate, SOON, block_on, eventually, limit, short};
+use timeout_runtime::workers::{self, Settings};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
+
+/// One test at a time, in which each call gets a thread of its own.
+fn with_hook(hook: impl Fn() + Send + Sync + 'static) -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let settings = Settings::new().keep_alive(Duration::ZERO).reuse(false);
+    settings.on_thread_start(hook).apply();
+    eventually("no worker is left", || workers::stats().live == 0);
+    alone
+}
+
+fn succeeds() -> bool {
+    let outcome = limit("hooks::succeeds", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
+    outcome.success() == Some(7)
+}
+
+fn is_refused<T>(outcome: &Outcome<T, TimeoutError>) -> bool {
+    matches!(outcome, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
+}
+
+#[test]
+fn a_hook_runs_once_on_each_worker() {
+    let count = Arc::<AtomicUsize>::default();
+    let runs = Arc::clone(&count);
+    let _alone = with_hook(move || {
+        runs.fetch_add(1, Ordering::SeqCst);
+    });
+    for calls in 1..=3 {
+        assert!(succeeds());
+        assert_eq!(count.load(Ordering::SeqCst), calls);
+    }
+}
+
+#[test]
+fn a_hook_that_panics_costs_no_thread_and_no_call() {
+    let _alone = with_hook(|| panic!("as it should be"));
+    assert!(succeeds() && succeeds());
+}
+
+/// What calls in a hook end with.
+fn call_from_hook() -> Result<(), &'static str> {
+    let holds = |holds: bool, what| if holds { Ok(()) } else { Err(what) };
+    let calls = limit("hooks::calls", 60_000);
+    let expires = limit("hooks::short", short());
+    holds(
+        is_refused(&calls.outcome(|_| Ok::<_, TimeoutError>(7))),
+        "worker",
+    )?;
+    let polled = calls.outcome_async_on_worker(async |_| Ok::<_, TimeoutError>(7));
+    holds(is_refused(&block_on(polled)), "polled worker")?;
+    let inline = calls.outcome_inline(|_| Ok::<_, TimeoutError>(7));
+    holds(inline.is_success(), "inline")?;
+    let never = block_on(expires.outcome_async(|_| pending::<Result<(), TimeoutError>>()));
+    holds(matches!(never, Outcome::TimedOut(_)), "polled")?;
+    let soon = CallContext::detached().with_deadline(Deadline::after(support::short_limit()));
+    let waited = soon.run(CancelToken::current).wait_timeout(Duration::MAX);
+    holds(waited == Some(Cause::DeadlineExceeded), "token")?;
+    let (token, called) = (CancelToken::new(), Gate::new());
+    let calls_back = called.clone();
+    token.on_cancel(move || calls_back.open()).forget();
+    token.cancel();
+    called.wait();
+    holds(workers::start(1).is_err(), "start")
+}
+
+#[test]
+fn a_hook_may_make_calls() {
+    let (sender, ended) = mpsc::channel();
+    let _alone = with_hook(move || sender.send(call_from_hook()).unwrap());
+    assert!(crowd::ends(succeeds));
+    // The threads of the timer run it too.
+    crowd::ends(|| workers::start(0)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
+    }
+}
+
+#[test]
+fn the_only_worker_there_may_be_runs_a_hook_that_makes_calls() {
+    let (sender, ended) = mpsc::channel();
+    let _alone = with_hook(move || sender.send(call_from_hook()).unwrap());
+    Settings::new().cap(1).apply();
+    let succeeded = crowd::ends(succeeds);
+    Settings::new().cap(512).apply();
+    assert!(succeeded);
+    assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
+}

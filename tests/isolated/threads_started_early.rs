@@ -1,0 +1,60 @@
+//! Threads that are started early, from a thread of the user's choice. A file of its own: a process has one timer.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use support::{EVERY_WAY, eventually, limit};
+use timeout_runtime::TimeoutError;
+use timeout_runtime::workers::{self, Settings};
+
+/// The names of the threads that ran the hook.
+#[derive(Clone, Default)]
+struct Names(Arc<Mutex<Vec<String>>>);
+
+impl Names {
+    fn add_current(&self) {
+        let name = thread::current().name().unwrap_or("unnamed").to_owned();
+        self.0.lock().unwrap().push(name);
+    }
+
+    fn sorted(&self) -> Vec<String> {
+        let mut names = self.0.lock().unwrap().clone();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Threads inherited what the first caller happened to have: its priority, its signal mask.
+#[test]
+fn threads_that_are_started_early_run_the_hook_once_and_serve_all_calls() {
+    const ALL: [&str; 5] = [
+        "timeout-1",
+        "timeout-2",
+        "timeout-3",
+        "timeout-deputy",
+        "timeout-timer",
+    ];
+
+    let names = Names::default();
+    let hook = names.clone();
+    Settings::new()
+        .keep_alive(Duration::MAX)
+        .on_thread_start(move || hook.add_current())
+        .apply();
+    assert_eq!(workers::start(3).unwrap(), 3);
+    assert_eq!(workers::stats().idle, 3);
+    eventually("all threads have started", || names.sorted() == ALL);
+
+    for way in EVERY_WAY {
+        let outcome = way.run(&limit("started_early::call", 60_000), |_| {
+            Ok::<_, TimeoutError>(7)
+        });
+        assert_eq!(outcome.success(), Some(7), "{way:?}");
+    }
+    assert_eq!(workers::start(2).unwrap(), 3, "there are more already");
+    assert_eq!(names.sorted(), ALL, "no other thread was needed");
+}

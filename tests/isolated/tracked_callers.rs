@@ -1,0 +1,158 @@
+//! `#[track_caller]` functions in options see the line of the attribute.
+
+#[path = "../support/mod.rs"]
+mod support;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Mutex;
+
+use support::block_on;
+use timeout_runtime::{CancelToken, TimeoutError, timeout};
+
+type Place = (&'static str, u32);
+
+#[track_caller]
+fn here() -> Place {
+    let place = Location::caller();
+    (place.file(), place.line())
+}
+
+/// A fallback for any return type that a place converts into.
+#[track_caller]
+fn place<T: From<Place>>(_: TimeoutError) -> T {
+    here().into()
+}
+
+struct Tracked;
+
+impl Tracked {
+    #[track_caller]
+    fn place(_: TimeoutError) -> Place {
+        here()
+    }
+}
+
+trait Places {
+    fn tracked(error: TimeoutError) -> Place;
+}
+
+impl Places for Tracked {
+    #[track_caller]
+    fn tracked(_: TimeoutError) -> Place {
+        here()
+    }
+}
+
+fn cancelled() -> CancelToken {
+    let token = CancelToken::new();
+    token.cancel();
+    token
+}
+
+const FIRST: u32 = line!() + 2;
+
+#[timeout(secs = 60, upstream = cancelled(), fallback = place)]
+fn on_a_worker() -> Place {
+    unreachable!("it does not start")
+}
+
+#[timeout(secs = 60, upstream = cancelled(), run = "inline", fallback = place::<Place>)]
+fn inline() -> Place {
+    unreachable!("it does not start")
+}
+
+#[timeout(secs = 60, upstream = cancelled(), fallback = Tracked::place)]
+async fn polled() -> Place {
+    unreachable!("it does not start")
+}
+
+#[timeout(secs = 60, upstream = cancelled(), run = "worker", fallback = <Tracked as Places>::tracked)]
+async fn polled_on_a_worker() -> Place {
+    unreachable!("it does not start")
+}
+
+#[timeout(secs = 60, upstream = cancelled(), fallback = place)]
+fn returned() -> impl Future<Output = Place> {
+    async { unreachable!("it does not start") }
+}
+
+#[timeout(secs = 60, upstream = cancelled(), fallback = place)]
+fn boxed() -> Pin<Box<dyn Future<Output = Place>>> {
+    Box::pin(async { unreachable!("it does not start") })
+}
+
+#[timeout(secs = 60, upstream = cancelled(), on_late = drop, fallback = place)]
+fn with_on_late() -> Place {
+    unreachable!("it does not start")
+}
+
+// The place was one in the standard library.
+#[test]
+fn a_fallback_that_tracks_its_caller_sees_the_line_of_the_attribute() {
+    let seen = [
+        on_a_worker(),
+        inline(),
+        block_on(polled()),
+        block_on(polled_on_a_worker()),
+        block_on(returned()),
+        block_on(boxed()),
+        with_on_late(),
+    ];
+    for ((file, line), expected) in seen.into_iter().zip((FIRST..).step_by(5)) {
+        assert_eq!((file, line), (file!(), expected));
+    }
+}
+
+#[timeout(
+    secs = 60,
+    upstream = cancelled(),
+    fallback = timeout_runtime::panic_on_timeout
+)]
+fn panics() {
+    unreachable!("it does not start")
+}
+
+// The panic was reported in the standard library.
+#[test]
+fn panic_on_timeout_panics_at_the_attribute() {
+    static SEEN: Mutex<Option<(String, u32)>> = Mutex::new(None);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let place = info.location().expect("a panic has a place");
+        if std::thread::current().name() == Some("panic_on_timeout_panics_at_the_attribute") {
+            *SEEN.lock().unwrap() = Some((place.file().to_owned(), place.line()));
+        } else {
+            hook(info);
+        }
+    }));
+    std::panic::catch_unwind(panics).unwrap_err();
+    let (file, line) = SEEN.lock().unwrap().take().expect("it has panicked");
+    assert_eq!(file, file!());
+    let attribute = line!() - 25;
+    assert!((attribute..attribute + 6).contains(&line), "{line}");
+}
+
+static LATE: Mutex<Option<Place>> = Mutex::new(None);
+
+#[track_caller]
+fn late(_: Result<(), TimeoutError>) {
+    *LATE.lock().unwrap() = Some(here());
+}
+
+const ON_LATE: u32 = line!() + 2;
+
+#[timeout(ms = 1, run = "inline", on_late = late)]
+fn is_late() -> Result<(), TimeoutError> {
+    while !cancel_token.is_cancelled() {
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+#[test]
+fn an_on_late_that_tracks_its_caller_sees_the_line_of_the_attribute() {
+    is_late().unwrap_err();
+    let seen = LATE.lock().unwrap().take();
+    assert_eq!(seen, Some((file!(), ON_LATE)));
+}

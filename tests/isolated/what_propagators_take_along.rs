@@ -1,0 +1,521 @@
+//! What propagators capture on the caller's thread is there for an operation that runs elsewhere, whatever panics, and gone after it.
+
+#[path = "../support/panics.rs"]
+mod panics;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/user_code.rs"]
+mod user_code;
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use support::{APART, Drops, EVERY_WAY, Gate, Way, block_on, limit, record, runtime, short};
+use timeout_runtime::workers::Settings;
+use timeout_runtime::{
+    EventKind, Outcome, PropagatorHandle, TimeoutError, add_listener, add_propagator,
+};
+use user_code::{Act, WANTED, caught, works};
+
+const LONG: u64 = 60_000;
+
+thread_local! {
+    static LABEL: Cell<&'static str> = const { Cell::new("nobody's") };
+}
+
+/// Propagators are the process's, so the tests here run one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    Settings::new().cap(512).apply();
+    LABEL.set("the caller's");
+    alone
+}
+
+/// Puts back the label that was there before.
+struct Leave(&'static str);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        LABEL.set(self.0);
+    }
+}
+
+fn propagate_label() -> PropagatorHandle {
+    add_propagator(|| {
+        let label = LABEL.get();
+        move || Leave(LABEL.replace(label))
+    })
+}
+
+/// The label that an operation finds.
+fn found(way: Way) -> &'static str {
+    let outcome = way.run(&limit("propagators::find", LONG), |_| {
+        Ok::<_, TimeoutError>(LABEL.get())
+    });
+    outcome.success().unwrap()
+}
+
+/// What was done, in this order.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn note(&self, done: &str) {
+        self.0.lock().unwrap().push(done.to_owned());
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    fn count(&self, done: &str) -> usize {
+        let log = self.0.lock().unwrap();
+        log.iter().filter(|other| *other == done).count()
+    }
+
+    /// Notes when it is dropped.
+    fn at_the_end(&self, done: String) -> AtTheEnd {
+        AtTheEnd(self.clone(), done)
+    }
+
+    fn propagate(&self, name: &'static str) -> PropagatorHandle {
+        let log = self.clone();
+        add_propagator(move || {
+            log.note(&format!("capture {name}"));
+            let captured = log.at_the_end(format!("drop {name}"));
+            move || {
+                captured.0.note(&format!("enter {name}"));
+                captured.0.at_the_end(format!("leave {name}"))
+            }
+        })
+    }
+}
+
+struct AtTheEnd(Log, String);
+
+impl Drop for AtTheEnd {
+    fn drop(&mut self) {
+        self.0.note(&self.1);
+    }
+}
+
+#[test]
+fn what_was_captured_is_there_in_every_way_to_run_and_none_is_left() {
+    let _alone = alone();
+    for way in EVERY_WAY {
+        let handle = propagate_label();
+        assert_eq!(found(way), "the caller's", "{way:?}");
+        LABEL.set("somebody else's");
+        assert_eq!(found(way), "somebody else's", "{way:?}");
+        LABEL.set("the caller's");
+        drop(handle);
+        let expected = if way.abandons() {
+            "nobody's"
+        } else {
+            "the caller's"
+        };
+        assert_eq!(found(way), expected, "{way:?}: left behind");
+    }
+}
+
+#[test]
+fn what_was_captured_goes_along_from_call_to_call() {
+    let _alone = alone();
+    let _handle = propagate_label();
+    for outer in APART {
+        for inner in EVERY_WAY {
+            let seen = outer.run(&limit("propagators::outer", LONG), move |_| {
+                Ok::<_, TimeoutError>((found(inner), LABEL.get()))
+            });
+            let expected = ("the caller's", "the caller's");
+            assert_eq!(seen.success(), Some(expected), "{inner:?} in {outer:?}");
+        }
+    }
+}
+
+/// Guards against a caller who goes on while what he has handed over is still in use, such as a span that is to be over then.
+#[test]
+fn all_is_left_and_dropped_before_the_caller_goes_on() {
+    let _alone = alone();
+    let log = Log::default();
+    let _handles = [log.propagate("one"), log.propagate("two")];
+    for way in [Way::SyncWorker, Way::AsyncWorker] {
+        for _ in 0..100 {
+            let in_it = log.clone();
+            let outcome = way.run(&limit("propagators::order", LONG), move |_| {
+                in_it.note("operation");
+                Ok::<_, TimeoutError>(())
+            });
+            let done = log.take();
+            assert!(outcome.is_success(), "{way:?}");
+            let expected = [
+                "capture one",
+                "capture two",
+                "enter one",
+                "enter two",
+                "operation",
+                "leave two",
+                "leave one",
+                "drop one",
+                "drop two",
+            ];
+            assert_eq!(done, expected, "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn calls_on_their_callers_thread_ask_no_propagator() {
+    let _alone = alone();
+    let log = Log::default();
+    let _handle = log.propagate("it");
+    for way in [Way::SyncInline, Way::AsyncInline] {
+        works(way);
+        assert_eq!(log.take(), [""; 0], "{way:?}");
+    }
+}
+
+/// Guards against what stays entered on the executor's thread while the task waits, where others are polled.
+#[test]
+fn a_task_is_inside_at_each_poll_and_not_between() {
+    let _alone = alone();
+    let _handle = propagate_label();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let call = limit("propagators::polls", LONG).outcome_task(|_| {
+            let mut polls = 0;
+            poll_fn(move |context| {
+                assert_eq!(LABEL.replace("the operation's"), "the caller's");
+                polls += 1;
+                if polls == 3 {
+                    return Poll::Ready(Ok::<_, TimeoutError>(()));
+                }
+                context.waker().wake_by_ref();
+                Poll::Pending
+            })
+        });
+        let call = tokio::spawn(async {
+            LABEL.set("the caller's");
+            call.await
+        });
+        tokio::task::yield_now().await;
+        LABEL.set("the executor's");
+        while !call.is_finished() {
+            tokio::task::yield_now().await;
+            assert_eq!(LABEL.get(), "the executor's");
+        }
+        assert!(call.await.unwrap().is_success());
+    });
+}
+
+/// Guards against the variables of a task that are dropped outside, by its end or by that of its runtime.
+#[test]
+fn the_variables_of_a_task_are_dropped_inside() {
+    struct Tells(Arc<Mutex<Option<&'static str>>>);
+
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() = Some(LABEL.get());
+        }
+    }
+
+    let _alone = alone();
+    let _handle = propagate_label();
+    for ends in [true, false] {
+        let seen = Arc::default();
+        let (tells, begun) = (Tells(Arc::clone(&seen)), Gate::new());
+        let has_begun = begun.clone();
+        let runtime = runtime();
+        let call = limit("propagators::variables", LONG).outcome_task(move |_| async move {
+            let _tells = tells;
+            has_begun.open();
+            if !ends {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, TimeoutError>(())
+        });
+        let caller = {
+            let inside = runtime.handle().clone();
+            thread::spawn(move || {
+                LABEL.set("the caller's");
+                let _inside = inside.enter();
+                block_on(call)
+            })
+        };
+        begun.wait();
+        if !ends {
+            drop(runtime);
+        }
+        assert_eq!(caller.join().unwrap().is_success(), ends);
+        assert_eq!(*seen.lock().unwrap(), Some("the caller's"), "{ends}");
+    }
+}
+
+#[test]
+fn a_late_ending_is_told_inside() {
+    let _alone = alone();
+    let _handle = propagate_label();
+    for way in APART {
+        let labels = Arc::<Mutex<Vec<_>>>::default();
+        let sink = Arc::clone(&labels);
+        let _listener = add_listener(move |event| {
+            if event.name == "propagators::late" {
+                sink.lock().unwrap().push(LABEL.get());
+            }
+        });
+        let recorder = record("propagators::late");
+        let gate = Gate::new();
+        let held = gate.clone();
+        let outcome = way.run(&limit("propagators::late", short()), move |_| {
+            held.wait();
+            Ok::<_, TimeoutError>(())
+        });
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{way:?}");
+        gate.open();
+        recorder.wait_for(2);
+        assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2], "{way:?}");
+    }
+}
+
+#[test]
+fn what_ends_in_time_after_its_caller_has_gone_is_told_inside() {
+    let _alone = alone();
+    let _handle = propagate_label();
+    let labels = Arc::<Mutex<Vec<_>>>::default();
+    let sink = Arc::clone(&labels);
+    let _listener = add_listener(move |event| {
+        if event.name == "propagators::gone" {
+            sink.lock().unwrap().push(LABEL.get());
+        }
+    });
+    let recorder = record("propagators::gone");
+    let (begun, gate) = (Gate::new(), Gate::new());
+    let (begins, held) = (begun.clone(), gate.clone());
+    let calls = limit("propagators::gone", LONG);
+    let mut call = Box::pin(calls.outcome_async_on_worker(async move |_| {
+        begins.open();
+        held.wait();
+        Ok::<_, TimeoutError>(())
+    }));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    begun.wait();
+    drop(call);
+    gate.open();
+    recorder.wait_for(2);
+    assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2]);
+}
+
+/// Opens one gate when it is dropped, and waits for the other.
+struct HeldUp(Gate, Gate);
+
+impl Drop for HeldUp {
+    fn drop(&mut self) {
+        self.0.open();
+        self.1.wait();
+    }
+}
+
+#[test]
+fn an_answer_is_not_there_before_all_is_dropped() {
+    let _alone = alone();
+    let (dropping, go_on) = (Gate::new(), Gate::new());
+    let gates = (dropping.clone(), go_on.clone());
+    let handle = add_propagator(move || {
+        let held_up = HeldUp(gates.0.clone(), gates.1.clone());
+        move || _ = &held_up
+    });
+    let calls = limit("propagators::dropping", LONG);
+    let mut call = Box::pin(calls.outcome_async_on_worker(async |_| Ok::<_, TimeoutError>(())));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    drop(handle);
+    dropping.wait();
+    assert!(call.as_mut().poll(&mut context).is_pending());
+    go_on.open();
+    assert!(block_on(call).is_success());
+}
+
+#[test]
+fn a_propagator_that_is_removed_is_kept_by_calls_that_have_begun_and_by_no_other() {
+    let _alone = alone();
+    for way in APART {
+        let handle = Mutex::new(Some(propagate_label()));
+        let seen = way.run(&limit("propagators::removes", LONG), move |_| {
+            drop(handle.lock().unwrap().take());
+            Ok::<_, TimeoutError>((LABEL.get(), found(Way::SyncWorker)))
+        });
+        assert_eq!(
+            seen.success(),
+            Some(("the caller's", "nobody's")),
+            "{way:?}"
+        );
+        let drops = Drops::default();
+        let held = drops.value();
+        let handle = add_propagator(move || {
+            let _ = &held;
+            || ()
+        });
+        works(way);
+        drop(handle);
+        assert_eq!(drops.count(), 1, "{way:?}: the propagator itself");
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Capture,
+    Enter,
+    Leave,
+    Drop,
+}
+
+const PLACES: [Place; 4] = [Place::Capture, Place::Enter, Place::Leave, Place::Drop];
+
+struct Acts(Act);
+
+impl Drop for Acts {
+    fn drop(&mut self) {
+        self.0.act();
+    }
+}
+
+/// A propagator that does something of its own in one place.
+fn acting(place: Place, act: Act) -> PropagatorHandle {
+    let act_in = move |other| if place == other { act } else { Act::Nothing };
+    add_propagator(move || {
+        act_in(Place::Capture).act();
+        let at_drop = Acts(act_in(Place::Drop));
+        move || {
+            let _ = &at_drop;
+            act_in(Place::Enter).act();
+            Acts(act_in(Place::Leave))
+        }
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Answers,
+    Fails,
+    Panics,
+    Late,
+}
+
+/// A call on which the others around the one that acts are in force.
+fn ends_as_ever(way: Way, ends: Ends, why: &str) {
+    let recorder = record("propagators::ends");
+    let gate = Gate::new();
+    let held = gate.clone();
+    let own_limit = if ends == Ends::Late { short() } else { LONG };
+    let outcome = caught(|| {
+        way.run(&limit("propagators::ends", own_limit), move |_| {
+            let label = LABEL.get();
+            match ends {
+                Ends::Answers => {}
+                Ends::Fails => return Err(label),
+                Ends::Panics => panic!("{WANTED}"),
+                Ends::Late => held.wait(),
+            }
+            Ok(label)
+        })
+    });
+    gate.open();
+    match (ends, outcome) {
+        (Ends::Answers, Some(Outcome::Success("the caller's")))
+        | (Ends::Fails, Some(Outcome::Failure("the caller's")))
+        | (Ends::Panics, None) => {
+            assert_eq!(recorder.wait_for(1).len(), 1, "{why}");
+        }
+        (Ends::Late, Some(Outcome::TimedOut(_))) => {
+            let told = [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded];
+            assert_eq!(recorder.wait_for(2), told, "{why}");
+        }
+        (_, outcome) => panic!("{why}: {outcome:?}"),
+    }
+}
+
+#[test]
+fn a_propagator_that_panics_changes_no_verdict_and_no_other_propagator() {
+    let _alone = alone();
+    let handle = propagate_label();
+    for place in PLACES {
+        let acting = [acting(place, Act::Panics), acting(place, Act::Panics)];
+        let log = Log::default();
+        let last = log.propagate("last");
+        for way in APART {
+            for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
+                ends_as_ever(way, ends, &format!("{place:?}, {way:?}, {ends:?}"));
+            }
+        }
+        drop((acting, last));
+        assert_eq!(log.count("capture last"), 12, "{place:?}");
+        support::eventually("all is left", || {
+            let captures = log.count("drop last");
+            captures == 12 && log.count("enter last") == log.count("leave last")
+        });
+    }
+    drop(handle);
+    for way in APART {
+        assert_eq!(found(way), "nobody's", "{way:?}: left behind");
+    }
+}
+
+/// Guards against propagators that are called for what they do themselves, without end, or under a lock.
+#[test]
+fn a_propagator_may_make_calls_and_come_and_go() {
+    let _alone = alone();
+    let _handle = propagate_label();
+    for place in PLACES {
+        let _acting = acting(place, Act::ReEnters);
+        let _comes_and_goes = add_propagator(|| {
+            drop(propagate_label());
+            || drop(propagate_label())
+        });
+        for way in APART {
+            ends_as_ever(way, Ends::Answers, &format!("{place:?}, {way:?}"));
+        }
+    }
+}
+
+/// Guards against what one call has on its worker and the next one finds there.
+#[test]
+fn the_next_call_on_a_worker_finds_nothing_of_the_one_before() {
+    let _alone = alone();
+    Settings::new().cap(1).apply();
+    for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
+        for place in PLACES {
+            let handles = (propagate_label(), acting(place, Act::Panics));
+            ends_as_ever(Way::SyncWorker, ends, &format!("{place:?}, {ends:?}"));
+            drop(handles);
+            assert_eq!(found(Way::SyncWorker), "nobody's", "{place:?}, {ends:?}");
+        }
+    }
+}
+
+/// An operation that is withdrawn before it starts is not entered, and what was captured for it is dropped.
+#[test]
+fn what_was_captured_for_a_call_that_never_starts_is_dropped() {
+    let _alone = alone();
+    let log = Log::default();
+    let _handle = log.propagate("it");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    {
+        let _inside = runtime.enter();
+        let mut call = Box::pin(
+            limit("propagators::withdrawn", LONG)
+                .outcome_task(|_| async { Ok::<_, TimeoutError>(()) }),
+        );
+        assert!(support::poll_once(&mut call, &Gate::new()).is_pending());
+    }
+    drop(runtime);
+    assert_eq!(log.take(), ["capture it", "drop it"]);
+}

@@ -1,0 +1,198 @@
+//! What one call leaves on its worker does not meet the next.
+
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/panics.rs"]
+mod panics;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use support::{Gate, limit, record};
+use support::{short, short_limit};
+use timeout_runtime::workers::Settings;
+use timeout_runtime::{
+    CallContext, CancelToken, Deadline, EventKind, Outcome, TimeoutError, add_listener,
+};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// There is one worker, so the tests here run one at a time.
+fn with_one_worker() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    panics::record_panics();
+    Settings::new()
+        .cap(1)
+        .keep_alive(Duration::from_secs(600))
+        .apply();
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum First {
+    Success,
+    Error,
+    Panic,
+    LateSuccess,
+    LatePanic,
+    /// Late, since a deadline around the call has passed.
+    PastOuterDeadline,
+    /// Late, since a token around the call was cancelled.
+    Cancelled,
+}
+
+const EVERY_FIRST: [First; 7] = [
+    First::Success,
+    First::Error,
+    First::Panic,
+    First::LateSuccess,
+    First::LatePanic,
+    First::PastOuterDeadline,
+    First::Cancelled,
+];
+
+const OUTER: Duration = Duration::from_secs(100);
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().build().unwrap()
+}
+
+/// A call inside a deadline, a token that is then cancelled, and a runtime that is then dropped. It has ended when this returns,
+/// or ends once the gate is open.
+fn first_call(first: First) -> Gate {
+    let release = Gate::new();
+    let body = release.clone();
+    let outer = CancelToken::new();
+    let context = CallContext::detached()
+        .with_deadline(Deadline::after(match first {
+            First::PastOuterDeadline => short_limit(),
+            _ => OUTER,
+        }))
+        .with_token(&outer);
+    let (own_limit, is_late) = match first {
+        First::LateSuccess | First::LatePanic => (short(), true),
+        First::PastOuterDeadline | First::Cancelled => (60_000, true),
+        _ => (60_000, false),
+    };
+    let timeout = limit("workers_start_clean::first", own_limit);
+    let cancels = outer.clone();
+    let runtime = runtime();
+    let ending = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async {
+            context.run(|| {
+                timeout.outcome(move |_| {
+                    Handle::current();
+                    if matches!(first, First::Cancelled) {
+                        cancels.cancel();
+                    }
+                    if is_late {
+                        body.wait();
+                    }
+                    match first {
+                        First::Success
+                        | First::LateSuccess
+                        | First::PastOuterDeadline
+                        | First::Cancelled => Ok(()),
+                        First::Error => Err(()),
+                        First::Panic | First::LatePanic => panic!("wanted: {first:?}"),
+                    }
+                })
+            })
+        })
+    }));
+    match (first, ending) {
+        (First::Success, Ok(Outcome::Success(())))
+        | (First::Error, Ok(Outcome::Failure(())))
+        | (First::Panic, Err(_))
+        | (First::LateSuccess | First::LatePanic, Ok(Outcome::TimedOut(_)))
+        | (First::PastOuterDeadline, Ok(Outcome::DeadlineExceeded(_)))
+        | (First::Cancelled, Ok(Outcome::Cancelled(_))) => {}
+        (_, ending) => panic!("{first:?}: {ending:?}"),
+    }
+    outer.cancel();
+    release
+}
+
+/// Guards against a deadline, token or runtime of the call before, kept on the worker after an ending out of the ordinary.
+#[test]
+fn a_call_sees_only_its_own_context_whatever_ended_the_one_before() {
+    let _alone = with_one_worker();
+    let recorder = record("workers_start_clean::second");
+    for first in EVERY_FIRST {
+        let release = first_call(first);
+        release.open();
+        let second = limit("workers_start_clean::second", 200_000).outcome(|token| {
+            let left = Deadline::current().remaining();
+            assert!(left.is_some_and(|left| left > OUTER), "{left:?}");
+            assert!(!token.is_cancelled());
+            let current = CancelToken::current();
+            assert!(current.check().is_ok());
+            let below = current.child();
+            below.cancel();
+            let error = below.check().unwrap_err();
+            assert_eq!(error.name(), "workers_start_clean::second");
+            assert!(Handle::try_current().is_err());
+            Ok::<_, TimeoutError>(())
+        });
+        assert!(second.is_success(), "{first:?}: {second:?}");
+    }
+    let workers: Vec<_> = recorder.events().iter().map(|event| event.worker).collect();
+    assert!(workers[0].is_some());
+    assert_eq!(workers, [workers[0]; 7], "there was one worker");
+}
+
+/// Guards against the handle of a runtime that is long gone, where the next call has one of its own.
+#[test]
+fn a_call_sees_the_runtime_of_its_own_caller() {
+    let _alone = with_one_worker();
+    for first in EVERY_FIRST {
+        first_call(first).open();
+        let own = runtime();
+        let seen = own.block_on(async {
+            limit("workers_start_clean::runtime", 200_000)
+                .outcome(|_| Ok::<_, TimeoutError>(Handle::current().id()))
+        });
+        assert_eq!(seen.success(), Some(own.handle().id()), "{first:?}");
+    }
+}
+
+/// Guards against a listener that stays muted on the worker after a call that was made inside it.
+#[test]
+fn a_listener_hears_of_calls_on_a_worker_that_has_served_it() {
+    let _alone = with_one_worker();
+    for first in EVERY_FIRST {
+        let heard = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&heard);
+        let gate = Arc::new(Mutex::new(None));
+        let keeps = Arc::clone(&gate);
+        let _listener = add_listener(move |event| match event.name {
+            "workers_start_clean::calls_listener" => {
+                *keeps.lock().unwrap() = Some(first_call(first));
+            }
+            "workers_start_clean::on_worker" => {
+                assert_eq!(event.kind, EventKind::Succeeded);
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            _ => {}
+        });
+        let trigger = limit("workers_start_clean::calls_listener", 200_000)
+            .outcome_inline(|_| Ok::<_, TimeoutError>(()));
+        assert!(trigger.is_success(), "{first:?}");
+        gate.lock()
+            .unwrap()
+            .take()
+            .expect("the first call was made")
+            .open();
+
+        let outcome = limit("workers_start_clean::outer", 200_000).outcome(|_| {
+            limit("workers_start_clean::on_worker", 200_000)
+                .outcome_inline(|_| Ok::<_, TimeoutError>(()))
+                .into_result()
+        });
+        assert!(outcome.is_success(), "{first:?}: {outcome:?}");
+        assert_eq!(heard.load(Ordering::SeqCst), 1, "{first:?}");
+    }
+}

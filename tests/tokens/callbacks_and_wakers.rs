@@ -1,0 +1,326 @@
+//! Rule 10: user code that panics, blocks or calls back changes no verdict. Here: what a token calls when it fires.
+
+use crate::support;
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use support::{
+    ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, eventually, limit, runtime, short, until_fired,
+};
+use timeout_runtime::{
+    CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
+};
+
+const LONG: u64 = 60_000;
+
+#[track_caller]
+fn times_out(way: Way, name: &'static str) {
+    let outcome = way.run(&limit(name, short()), |token| until_fired(&token));
+    assert!(
+        matches!(outcome, Outcome::TimedOut(_)),
+        "{way:?}: {outcome:?}"
+    );
+}
+
+#[test]
+fn a_callback_that_panics_keeps_no_other_from_running() {
+    for way in EVERY_WAY {
+        let (first, last) = (Gate::new(), Gate::new());
+        let (one, two) = (first.clone(), last.clone());
+        let outcome = way.run(&limit("callbacks::panics", short()), move |token| {
+            token.on_cancel(move || one.open()).forget();
+            token.on_cancel(|| panic!("no call back")).forget();
+            token.on_cancel(move || two.open()).forget();
+            until_fired(&token)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        first.wait();
+        last.wait();
+    }
+}
+
+#[test]
+fn a_callback_that_blocks_holds_up_neither_its_call_nor_others() {
+    for way in EVERY_WAY {
+        let (entered, leave) = (Gate::new(), Gate::new());
+        let (is_in, held) = (entered.clone(), leave.clone());
+        let outcome = way.run(&limit("callbacks::blocks", short()), move |token| {
+            token
+                .on_cancel(move || {
+                    is_in.open();
+                    held.wait();
+                })
+                .forget();
+            until_fired(&token)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        entered.wait();
+        for other in EVERY_WAY {
+            times_out(other, "callbacks::beside_a_block");
+        }
+        leave.open();
+    }
+}
+
+/// What a callback may do with its own token: everything.
+#[test]
+fn a_callback_may_use_its_token_and_make_calls() {
+    for way in EVERY_WAY {
+        let (sender, done) = mpsc::channel();
+        let registration = Arc::<Mutex<Option<Registration>>>::default();
+        let own = registration.clone();
+        let outcome = way.run(&limit("callbacks::re_enters", short()), move |token| {
+            let inside = token.clone();
+            let held = own.clone();
+            *own.lock().unwrap() = Some(token.on_cancel(move || {
+                inside.cancel();
+                let child = inside.child();
+                let ran = Arc::<AtomicBool>::default();
+                let flag = ran.clone();
+                drop(inside.on_cancel(move || flag.store(true, Ordering::SeqCst)));
+                let me = held.lock().unwrap().take();
+                let prevented = me.map(Registration::unregister);
+                let detached = Deadline::current() == Deadline::never();
+                times_out(Way::SyncWorker, "callbacks::in_callback");
+                sender
+                    .send((
+                        inside.cause(),
+                        child.cause(),
+                        ran.load(Ordering::SeqCst),
+                        prevented,
+                        detached,
+                    ))
+                    .unwrap();
+            }));
+            until_fired(&token)
+        });
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        let cause = Some(Cause::TimedOut);
+        assert_eq!(
+            done.recv_timeout(SOON),
+            Ok((cause, cause, true, Some(false), true)),
+            "{way:?}"
+        );
+    }
+}
+
+/// A callback that is never called is dropped with its token, which may be the last thing that a call does.
+#[test]
+fn a_callback_whose_destructor_panics_changes_no_verdict() {
+    struct Malicious;
+
+    impl Drop for Malicious {
+        fn drop(&mut self) {
+            assert!(thread::panicking(), "a destructor's own panic");
+        }
+    }
+
+    for way in EVERY_WAY {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            way.run(&limit("callbacks::destructor", LONG), |token| {
+                let kept = Malicious;
+                token.on_cancel(move || drop(kept)).forget();
+                Ok::<_, TimeoutError>(7)
+            })
+        }));
+        assert!(
+            matches!(outcome, Ok(Outcome::Success(7))),
+            "{way:?}: the destructor's panic came through"
+        );
+    }
+}
+
+#[test]
+fn cancel_returns_after_callbacks_on_its_own_thread_that_ran_detached() {
+    let token = CancelToken::new();
+    let (sender, seen) = mpsc::channel();
+    let sibling = token.child();
+    let (below, here) = (sibling.clone(), thread::current().id());
+    let _kept = token.on_cancel(move || {
+        let detached = Deadline::current() == Deadline::never();
+        let found = (
+            thread::current().id() == here,
+            below.is_cancelled(),
+            detached,
+        );
+        sender.send(found).unwrap();
+        panic!("no call back");
+    });
+    let around = CallContext::current().with_deadline(Deadline::after(SOON));
+    around.run(|| token.cancel());
+    assert_eq!(seen.try_recv(), Ok((true, true, true)));
+}
+
+/// A waker that does what it is told.
+struct Acts<F>(F);
+
+impl<F: Fn() + Send + Sync> Wake for Acts<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+fn waker(act: impl Fn() + Send + Sync + 'static) -> Waker {
+    Arc::new(Acts(act)).into()
+}
+
+type Call = Pin<Box<dyn Future<Output = Outcome<(), TimeoutError>> + Send>>;
+
+/// A call that is never ready, polled once with `waker`.
+fn polled(way: Way, name: &'static str, waker: &Waker) -> Call {
+    let mut call = way.start(&limit(name, short()), |token| async move {
+        token.cancelled().await;
+        token.check()
+    });
+    let polled = call.as_mut().poll(&mut Context::from_waker(waker));
+    assert!(polled.is_pending(), "{way:?}");
+    call
+}
+
+#[test]
+fn a_waker_that_panics_stops_no_timer_and_no_worker() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    for way in ASYNC {
+        let woken = Gate::new();
+        let opens = woken.clone();
+        let waker = waker(move || {
+            opens.open();
+            panic!("no wake");
+        });
+        let call = polled(way, "wakers::panics", &waker);
+        woken.wait();
+        let outcome = block_on(call);
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
+        times_out(way, "wakers::after_a_panic");
+    }
+}
+
+/// Guards against a caller who has gone, and is woken by the signal that his going has sent.
+#[test]
+fn the_waker_of_a_call_that_was_dropped_is_let_go_unwoken() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    // In place, the waker would be the operation's as well.
+    for way in ASYNC.into_iter().filter(|way| way.abandons()) {
+        let woken = Arc::new(Gate::new());
+        let waker = Waker::from(Arc::clone(&woken));
+        let calls = limit("wakers::dropped", 600_000);
+        let mut call = way.start(&calls, |token| async move {
+            token.cancelled().await;
+            token.check()
+        });
+        let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending(), "{way:?}");
+        drop((call, waker));
+        eventually("the waker is let go", || Arc::strong_count(&woken) == 1);
+        assert!(!woken.is_open(), "{way:?}");
+    }
+}
+
+/// A waker that calls back into its own call's token, and makes calls.
+#[test]
+fn a_waker_may_use_tokens_and_make_calls() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    for way in ASYNC {
+        let token = Arc::<Mutex<Option<CancelToken>>>::default();
+        let (given, found) = (token.clone(), Gate::new());
+        let opens = found.clone();
+        let waker = waker(move || {
+            let token = given.lock().unwrap().take();
+            if let Some(token) = token {
+                token.cancel();
+                drop(token.child());
+                times_out(Way::SyncWorker, "wakers::in_waker");
+                opens.open();
+            }
+        });
+        let started = Gate::new();
+        let running = started.clone();
+        let mut call = way.start(&limit("wakers::re_enters", LONG), move |own| {
+            *token.lock().unwrap() = Some(own.clone());
+            running.open();
+            async move {
+                own.cancelled().await;
+                own.check()
+            }
+        });
+        let first = call.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(first.is_pending(), "{way:?}");
+        started.wait();
+        waker.wake_by_ref();
+        found.wait();
+        let outcome = block_on(call);
+        assert!(
+            matches!(outcome, Outcome::Cancelled(_)),
+            "{way:?}: {outcome:?}"
+        );
+    }
+}
+
+/// Guards against a timer that is held up, for all calls, by the executor of one of them.
+#[test]
+fn a_waker_that_blocks_holds_up_no_other_call() {
+    for way in [Way::AsyncInline, Way::AsyncWorker] {
+        let (entered, leave) = (Gate::new(), Gate::new());
+        let (is_in, held) = (entered.clone(), leave.clone());
+        let waker = waker(move || {
+            is_in.open();
+            held.wait();
+        });
+        let blocked = polled(way, "wakers::blocks", &waker);
+        entered.wait();
+        let (sender, ended) = mpsc::channel();
+        let others = thread::spawn(move || {
+            for other in [Way::SyncWorker, Way::SyncInline] {
+                times_out(other, "wakers::beside_a_block");
+            }
+            let call = Way::AsyncInline.start(&limit("wakers::beside_a_block", short()), |_| {
+                pending::<Result<(), TimeoutError>>()
+            });
+            sender.send(block_on(call)).unwrap();
+        });
+        let ending = ended.recv_timeout(SOON / 2);
+        leave.open();
+        others.join().unwrap();
+        assert!(
+            matches!(ending, Ok(Outcome::TimedOut(_))),
+            "{way:?}: {ending:?}"
+        );
+        drop(blocked);
+    }
+}
+
+#[test]
+fn a_waker_that_panics_while_a_token_is_cancelled_keeps_no_other_from_waking() {
+    let token = CancelToken::new();
+    let mut waits = token.cancelled();
+    let panics = waker(|| panic!("no wake"));
+    let first = Pin::new(&mut waits).poll(&mut Context::from_waker(&panics));
+    assert_eq!(first, Poll::Pending);
+    let woken = Gate::new();
+    let mut other = token.cancelled();
+    assert_eq!(support::poll_once(&mut other, &woken), Poll::Pending);
+    let cancelled = catch_unwind(AssertUnwindSafe(|| token.cancel()));
+    assert!(cancelled.is_ok());
+    assert!(woken.is_open());
+    assert_eq!(support::poll_once(&mut waits, &woken), Poll::Ready(()));
+}

@@ -1,0 +1,30 @@
+//! Cancellation tokens: trees, causes, waiters and callbacks.
+
+#[macro_use]
+#[path = "../support/annotated.rs"]
+mod annotated;
+#[path = "../support/crowd.rs"]
+mod crowd;
+#[path = "../support/forest.rs"]
+mod forest;
+#[path = "../support/panics.rs"]
+mod panics;
+#[path = "../support/steps.rs"]
+mod steps;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/told.rs"]
+mod told;
+
+mod asking_without_a_token;
+mod callbacks_and_wakers;
+mod cancel_token;
+mod causes_are_kept;
+mod deep_and_wide_tokens;
+mod in_time_disarms;
+mod random_trees;
+mod reasons_are_kept;
+mod slow_callbacks;
+mod tokens_convert;
+mod unattended_tokens;
+mod upstream_ends_the_wait;

@@ -1,0 +1,70 @@
+//! Random trees of tokens, and calls below them, against a model that is as simple as the rules: who hears of a signal, why, and
+//! how often.
+
+use crate::{forest, steps};
+use std::sync::Barrier;
+use std::thread;
+
+use forest::Forest;
+use proptest::prelude::{ProptestConfig, any};
+use proptest::sample::Index;
+use proptest::{collection, proptest};
+use steps::{Step, steps};
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        max_shrink_time: 60_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    /// After each step every token reads as the model says, and everybody who waits has been told once or not at all.
+    #[test]
+    fn every_signal_reaches_those_below_once_with_its_cause(steps in steps(80)) {
+        let mut forest = Forest::default();
+        for step in steps {
+            forest.take(step);
+            forest.check();
+        }
+        forest.let_go();
+    }
+
+    /// Whoever cancels finds all below cancelled when it returns, also if others are at it; and all agree on one reason for each.
+    #[test]
+    fn cancels_at_once_reach_all_below_once(
+        steps in steps(60),
+        cancels in collection::vec(any::<Index>(), 2..4),
+    ) {
+        let mut forest = Forest::default();
+        for step in steps.into_iter().filter(|step| !matches!(step, Step::Cancel(..) | Step::DropCall(_))) {
+            forest.take(step);
+            forest.check();
+        }
+        let handles = forest.handles();
+        if handles.is_empty() {
+            return Ok(());
+        }
+        let picked: Vec<_> = cancels.iter().map(|index| index.get(&handles).clone()).collect();
+        let both = Barrier::new(picked.len());
+        thread::scope(|scope| {
+            for (number, (node, token)) in picked.iter().enumerate() {
+                let below: Vec<_> = handles.iter().filter(|(other, _)| forest.is_below(*other, *node)).collect();
+                let both = &both;
+                scope.spawn(move || {
+                    both.wait();
+                    token.cancel_with(number.to_string());
+                    assert!(below.iter().all(|(_, token)| token.is_cancelled()));
+                });
+            }
+        });
+        drop(handles);
+        let cancelled: Vec<usize> = picked.into_iter().map(|(node, _)| node).collect();
+        forest.adopt(&cancelled);
+        forest.check();
+    }
+}

@@ -1,0 +1,217 @@
+//! Rule 10: callbacks that block, panic or take each other back hold up no call, no timer and no other callback for good.
+
+use crate::{crowd, panics, support};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use crowd::{crowd, ends};
+use support::{
+    ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, runtime, short, short_limit, until_fired,
+};
+use timeout_runtime::{CancelToken, Cause, Outcome, Registration, TimeoutError};
+
+/// So many calls are made beside the callbacks.
+const OTHERS: usize = 20;
+
+/// A call that ends by its limit and by nothing else; its elapsed time.
+fn times_out(way: Way, name: &'static str) -> Duration {
+    let calls = limit(name, short());
+    let outcome = match way {
+        Way::SyncWorker | Way::SyncInline => way.run(&calls, |token| until_fired(&token)),
+        // Nothing wakes it but its own alarm.
+        _ => block_on(way.start(&calls, move |token| async move {
+            if way == Way::AsyncInline {
+                return std::future::pending().await;
+            }
+            token.cancelled().await;
+            token.check().map(|()| 7)
+        })),
+    };
+    // On a busy machine a worker may come to it too late, which is an end on time too.
+    let (Outcome::TimedOut(error) | Outcome::NotStarted(error)) = outcome else {
+        panic!("{way:?}: {outcome:?}");
+    };
+    assert_eq!(error.cause(), Cause::TimedOut, "{way:?}");
+    error.elapsed()
+}
+
+type Kept = Arc<Mutex<Vec<Registration>>>;
+
+/// Registers three callbacks: one that blocks until the gate opens, one that panics, and one that takes those two back and sends
+/// whether that came in time.
+fn register_three(token: &CancelToken, entered: Gate, leave: Gate, sent: mpsc::Sender<Vec<bool>>) {
+    let kept = Kept::default();
+    let blocks = token.on_cancel(move || {
+        entered.open();
+        leave.wait();
+    });
+    let panics = token.on_cancel(|| panic!("wanted: a callback's"));
+    kept.lock().unwrap().extend([blocks, panics]);
+    let last = token.on_cancel(move || {
+        let others = std::mem::take(&mut *kept.lock().unwrap());
+        let prevented = others.into_iter().map(Registration::unregister);
+        sent.send(prevented.collect()).unwrap();
+    });
+    last.forget();
+}
+
+/// Guards against callbacks that run on the thread which keeps the limits of all calls, or on the caller.
+#[test]
+fn a_deadline_with_slow_callbacks_holds_up_nobody() {
+    panics::record_panics();
+    let runtime = runtime();
+    for way in EVERY_WAY {
+        let (entered, leave) = (Gate::new(), Gate::new());
+        let (sender, taken_back) = mpsc::channel();
+        let (is_in, held) = (entered.clone(), leave.clone());
+        let outcome = way.run(&limit("slow_callbacks::first", short()), move |token| {
+            register_three(&token, is_in, held, sender);
+            until_fired(&token)
+        });
+        let Outcome::TimedOut(error) = outcome else {
+            panic!("{way:?}: {outcome:?}");
+        };
+        assert!(error.elapsed() < SOON / 2, "{way:?}: {error}");
+        entered.wait();
+        crowd(OTHERS, OTHERS, |place| {
+            let _inside = runtime.enter();
+            let other = EVERY_WAY[place % EVERY_WAY.len()];
+            let took = times_out(other, "slow_callbacks::other");
+            assert!(took >= short_limit(), "{other:?}: {took:?}");
+            assert!(took < SOON / 2, "{other:?}: {took:?}");
+        });
+        // Neither the panic nor the callback that still blocks keeps the third one from running.
+        assert_eq!(taken_back.recv_timeout(SOON), Ok(vec![false; 2]), "{way:?}");
+        leave.open();
+    }
+    // Whatever serves deadlines is there still.
+    let _inside = runtime.enter();
+    for way in ASYNC {
+        assert!(
+            times_out(way, "slow_callbacks::after") < SOON / 2,
+            "{way:?}"
+        );
+    }
+}
+
+/// Guards against a token that reads cancelled for some and not for others while a callback runs.
+#[test]
+fn a_cancel_with_slow_callbacks_holds_up_its_own_thread_alone() {
+    panics::record_panics();
+    for way in EVERY_WAY {
+        let token = CancelToken::new();
+        let (entered, leave) = (Gate::new(), Gate::new());
+        let (sender, taken_back) = mpsc::channel();
+        register_three(&token, entered.clone(), leave.clone(), sender);
+        let started = Gate::new();
+        let (under_way, cancels) = (started.clone(), token.clone());
+        let canceller = thread::spawn(move || {
+            under_way.wait();
+            cancels.cancel();
+        });
+        // The call below the token ends although the callbacks have not.
+        let context = timeout_runtime::CallContext::detached().with_token(&token);
+        let outcome = context.run(|| {
+            way.run(&limit("slow_callbacks::cancelled", 60_000), move |token| {
+                started.open();
+                until_fired(&token)
+            })
+        });
+        assert!(
+            matches!(outcome, Outcome::Cancelled(_)),
+            "{way:?}: {outcome:?}"
+        );
+        entered.wait();
+        assert_eq!(token.child().cause(), Some(Cause::Cancelled), "{way:?}");
+        // A second one who cancels does not wait for callbacks that are another's.
+        token.cancel();
+        assert!(!canceller.is_finished(), "{way:?}");
+        leave.open();
+        canceller.join().unwrap();
+        assert_eq!(taken_back.try_recv(), Ok(vec![false; 2]), "{way:?}");
+    }
+}
+
+/// Guards against a lock that is held while callbacks run: two of them that take each other back at the same time.
+#[test]
+fn two_running_callbacks_may_take_each_other_back() {
+    ends(|| {
+        let tokens = [CancelToken::new(), CancelToken::new()];
+        let both_run = Arc::new(Barrier::new(2));
+        let kept: [Kept; 2] = Default::default();
+        let (sender, prevented) = mpsc::channel();
+        for (place, token) in tokens.iter().enumerate() {
+            let others = Arc::clone(&kept[1 - place]);
+            let (both_run, sender) = (Arc::clone(&both_run), sender.clone());
+            let registration = token.on_cancel(move || {
+                both_run.wait();
+                let other = others.lock().unwrap().pop().unwrap();
+                sender.send(other.unregister()).unwrap();
+            });
+            kept[place].lock().unwrap().push(registration);
+        }
+        thread::scope(|scope| {
+            for token in &tokens {
+                scope.spawn(|| token.cancel());
+            }
+        });
+        drop(sender);
+        assert_eq!(prevented.into_iter().collect::<Vec<_>>(), [false; 2]);
+    });
+}
+
+/// Guards against a callback that waits for itself, or for one of the same signal that has its turn after it.
+#[test]
+fn callbacks_of_one_token_may_take_back_each_other_and_themselves() {
+    for by_deadline in [false, true] {
+        let prevented = ends(move || {
+            let (sender, prevented) = mpsc::channel();
+            let kept = Kept::default();
+            let register = |token: &CancelToken| {
+                for _ in 0..3 {
+                    let (kept_too, sender) = (Arc::clone(&kept), sender.clone());
+                    let registration = token.on_cancel(move || {
+                        let all = std::mem::take(&mut *kept_too.lock().unwrap());
+                        for one in all {
+                            sender.send(one.unregister()).unwrap();
+                        }
+                    });
+                    kept.lock().unwrap().push(registration);
+                }
+            };
+            if by_deadline {
+                let outcome =
+                    limit("slow_callbacks::each_other", short()).outcome_inline(|token| {
+                        register(&token);
+                        until_fired(&token)
+                    });
+                assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+            } else {
+                let token = CancelToken::new();
+                register(&token);
+                token.cancel();
+            }
+            [(); 3].map(|()| prevented.recv_timeout(SOON).unwrap())
+        });
+        // The signal has taken all three: none can be prevented any more.
+        assert_eq!(prevented, [false; 3], "by deadline: {by_deadline}");
+    }
+}
+
+/// Guards against a callback that keeps the worker which the next call is about to get.
+#[test]
+fn callbacks_that_never_end_keep_no_call_from_a_worker() {
+    let leave = Gate::new();
+    for _ in 0..OTHERS / 2 {
+        let held = leave.clone();
+        let outcome = limit("slow_callbacks::blocked", short()).outcome(move |token| {
+            token.on_cancel(move || held.wait()).forget();
+            until_fired(&token)
+        });
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+        let next = limit("slow_callbacks::next", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
+        assert_eq!(next.success(), Some(7));
+    }
+    leave.open();
+}

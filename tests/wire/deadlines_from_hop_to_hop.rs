@@ -1,0 +1,215 @@
+//! What a service is told is never more than its caller was told, however many services lie between.
+
+use crate::{support, wire};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use proptest::prelude::{ProptestConfig, Strategy};
+use proptest::{collection, prop_assert, prop_assert_eq, proptest, sample};
+use support::runtime;
+use timeout_runtime::integrations::tower::{ClientLayer, DeadlineHeader, ServerLayer};
+use tokio::runtime::Runtime;
+use tower::{BoxError, Layer, ServiceExt, service_fn};
+use wire::{HttpLayer, Served, answered, client, meaning, request, serve, text, uri};
+
+const LONGEST: Duration = Duration::from_secs(400 * 366 * 86_400);
+
+fn plain() -> DeadlineHeader {
+    DeadlineHeader::millis(HeaderName::from_static("x-time-left"))
+}
+
+/// A runtime whose time stands still, but where a test has it go on.
+fn paused() -> Runtime {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build();
+    runtime.expect("a runtime")
+}
+
+/// What a service sends on in `to` that is told `told` in `from` and has worked for `taken`; `None` if that was too long.
+async fn sent_on(
+    (from, told): (&DeadlineHeader, HeaderValue),
+    taken: Duration,
+    to: &DeadlineHeader,
+) -> Option<HeaderValue> {
+    let service = service_fn(async |_: Request<()>| {
+        if taken > Duration::ZERO {
+            tokio::time::advance(taken).await;
+        }
+        let name = to.name().clone();
+        let network = service_fn(move |sent: Request<()>| {
+            std::future::ready(Ok::<_, Infallible>(sent.headers()[&name].clone()))
+        });
+        let client = ClientLayer::new(to.clone()).layer(network);
+        let sent = client.oneshot(Request::new(())).await;
+        let mut answer = Response::new(String::new());
+        if let Ok(sent) = sent {
+            answer.extensions_mut().insert(sent);
+        }
+        Ok::<_, Infallible>(answer)
+    });
+    let mut asked = Request::new(());
+    asked.headers_mut().insert(from.name(), told);
+    let answer = ServerLayer::http(from.clone())
+        .layer(service)
+        .oneshot(asked);
+    let mut answer = answer.await.unwrap_or_else(|never| match never {});
+    answer.extensions_mut().remove()
+}
+
+/// What each service is told: `first`, and what comes of it where each takes so long, and sends this header.
+fn hops(
+    header: &DeadlineHeader,
+    first: Duration,
+    taken: &[(Duration, DeadlineHeader)],
+) -> Vec<(Duration, Duration)> {
+    paused().block_on(async {
+        let read = |value: &HeaderValue| meaning(value.to_str().expect("ASCII"));
+        let (mut header, mut value) = (header, header.value(first));
+        let mut told = vec![read(&value)];
+        for (taken, next) in taken {
+            match sent_on((header, value), *taken, next).await {
+                None => break,
+                Some(sent) => (header, value) = (next, sent),
+            }
+            told.push(read(&value));
+        }
+        told
+    })
+}
+
+/// One in each order of magnitude.
+fn duration() -> impl Strategy<Value = Duration> {
+    let nanos = u64::try_from(LONGEST.as_nanos()).expect("it fits");
+    (0..=nanos, 0..64_u32).prop_map(|(nanos, shift)| Duration::from_nanos(nanos >> shift))
+}
+
+fn header() -> impl Strategy<Value = DeadlineHeader> {
+    sample::select(vec![DeadlineHeader::grpc(), plain()])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_told_does_not_grow(
+        header in header(),
+        first in duration(),
+        taken in collection::vec(duration(), 3),
+    ) {
+        let all: Vec<_> = taken.iter().map(|taken| (*taken, header.clone())).collect();
+        let told = hops(&header, first, &all);
+        for (hop, taken) in told.windows(2).zip(&taken) {
+            let [(before, _), (after, unit)] = hop else { unreachable!() };
+            prop_assert!(after <= before, "{:?}", told);
+            // Nor is time lost on the way.
+            let left = before.saturating_sub(*taken);
+            prop_assert!(left <= *after && *after < left + *unit, "{:?}", told);
+        }
+        // Where it ends, it had to.
+        if let (Some((told, _)), Some(taken)) = (told.last(), taken.get(told.len() - 1)) {
+            prop_assert!(taken >= told, "{:?} of {:?}", taken, told);
+        }
+    }
+
+    #[test]
+    fn what_is_told_stays_where_nobody_takes_time(header in header(), first in duration()) {
+        let told = hops(&header, first, &[0; 3].map(|_| (Duration::ZERO, header.clone())));
+        let is_same = told.iter().all(|(next, _)| *next == told[0].0);
+        prop_assert!(is_same, "{:?}", told);
+        let hops = if told[0].0.is_zero() { 1 } else { 4 };
+        prop_assert_eq!(told.len(), hops);
+    }
+
+    /// Where the next header has no unit as fine, what is told is rounded up to its unit, once and for all.
+    #[test]
+    fn what_is_told_in_several_headers_grows_by_less_than_the_coarsest_unit(
+        start in header(),
+        first in duration(),
+        taken in collection::vec((duration(), header()), 5),
+    ) {
+        let told = hops(&start, first, &taken);
+        for (hop, (taken, _)) in told.windows(2).zip(&taken) {
+            let [(before, _), (after, unit)] = hop else { unreachable!() };
+            let left = before.saturating_sub(*taken);
+            prop_assert!(left <= *after && *after < left + *unit, "{:?}", told);
+        }
+        let coarsest = told.iter().map(|(_, unit)| unit.as_nanos()).max().expect("the first");
+        let most = told[0].0.as_nanos().div_ceil(coarsest) * coarsest;
+        prop_assert!(told.iter().all(|(next, _)| next.as_nanos() <= most), "{:?}", told);
+    }
+}
+
+/// The header as it came.
+fn received(header: &DeadlineHeader, asked: &Request<Incoming>) -> String {
+    let mut values = asked.headers().get_all(header.name()).iter();
+    let value = values.next().expect("it is there");
+    assert!(values.next().is_none(), "it is there once");
+    value.to_str().expect("ASCII").to_owned()
+}
+
+/// Three services behind one another; each answers with what it has received, and what those behind it have.
+fn three(runtime: &Runtime, header: &DeadlineHeader) -> std::net::SocketAddr {
+    let layer = HttpLayer::http(header.clone());
+    let told = header.clone();
+    let last = service_fn(move |asked| {
+        let told = received(&told, &asked);
+        async move { Served::Ok(text(told)) }
+    });
+    let mut address = serve(runtime, &layer, last);
+    for _ in 0..2 {
+        let (client, next, told) = (client(header.clone()), uri(address), header.clone());
+        let hop = service_fn(move |asked| {
+            let (client, told) = (client.clone(), received(&told, &asked));
+            let asked = request(&next);
+            async move {
+                let answer = client.oneshot(asked).await.map_err(Into::into);
+                let answer = answer.unwrap_or_else(|error: BoxError| panic!("{error}"));
+                let after = answer.into_body().collect().await.expect("a body");
+                let after = String::from_utf8(after.to_bytes().to_vec()).expect("ASCII");
+                Served::Ok(text(format!("{told} {after}")))
+            }
+        });
+        address = serve(runtime, &layer, hop);
+    }
+    address
+}
+
+#[test]
+fn what_is_told_does_not_grow_over_real_connections() {
+    let runtime = runtime();
+    for (header, values) in [
+        (
+            DeadlineHeader::grpc(),
+            &[
+                "99999999u",
+                "600S",
+                "600000m",
+                "10M",
+                "00000010M",
+                "1H",
+                "3513600H",
+            ][..],
+        ),
+        (
+            DeadlineHeader::envoy(),
+            &["60000", "100000001", "12648960000000"],
+        ),
+    ] {
+        let address = three(&runtime, &header);
+        for value in values {
+            let answer = answered(address, format!("{}: {value}\r\n", header.name()));
+            let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+            let told: Vec<Duration> = body.split(' ').map(|told| meaning(told).0).collect();
+            assert_eq!(told.len(), 3, "{answer}");
+            assert_eq!(told[0], meaning(value).0, "{answer}");
+            assert!(
+                told.is_sorted_by(|before, after| before >= after),
+                "{answer}"
+            );
+            assert!(told[2] > told[0] / 2, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Deadlines over HTTP and gRPC.
+
+#[path = "../support/numbers.rs"]
+mod numbers;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/tenant.rs"]
+mod tenant;
+#[path = "../support/wire.rs"]
+mod wire;
+
+mod client_deadlines;
+mod deadline_headers;
+mod deadlines_from_hop_to_hop;
+mod deadlines_over_grpc;
+mod deadlines_over_http;
+mod requests_that_wait;
+mod rules_over_the_wire;
+mod server_deadlines;
+mod servers_that_hang_up;
+mod streamed_answers;
+mod what_a_request_takes_along;

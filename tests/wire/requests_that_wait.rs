@@ -1,0 +1,165 @@
+//! Requests that wait until a service is ready: what their deadline covers, and what it does not.
+
+use crate::support;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use http::{Request, Response, StatusCode};
+use support::SOON;
+use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{Instant, sleep};
+use tower::load_shed::error::Overloaded;
+use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+
+type Answer = Response<String>;
+
+/// How long the service takes for each request, on a clock that jumps.
+const WORK: Duration = Duration::from_secs(100);
+/// Longer than one request takes, shorter than two.
+const LIMIT: Duration = Duration::from_secs(150);
+
+/// A runtime whose time jumps to the next deadline.
+fn paused() -> Runtime {
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build();
+    runtime.expect("a runtime")
+}
+
+fn layer() -> ServerLayer<fn(Refusal) -> Answer> {
+    ServerLayer::http(DeadlineHeader::envoy()).at_most(LIMIT)
+}
+
+/// A service of which one request at a time has `WORK`, and how many have reached it.
+fn one_at_a_time() -> (
+    impl Service<Request<()>, Response = Answer, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + 'static,
+    Arc<AtomicUsize>,
+) {
+    let reached = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reached);
+    let service = service_fn(move |_: Request<()>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        async {
+            sleep(WORK).await;
+            Ok::<_, Infallible>(Response::new("done".to_owned()))
+        }
+    });
+    let limited = ServiceBuilder::new().concurrency_limit(1).service(service);
+    (limited, reached)
+}
+
+/// The status of each of these requests, and when it came, in seconds.
+async fn ask_all<S, B>(service: S, requests: Vec<Request<()>>) -> Vec<(StatusCode, u64)>
+where
+    S: Service<Request<()>, Response = Response<B>, Error = Infallible> + Clone,
+{
+    let start = Instant::now();
+    let answers = requests.into_iter().map(|request| {
+        let answer = service.clone().oneshot(request);
+        async move {
+            let answer = answer.await.unwrap_or_else(|never| match never {});
+            (answer.status(), start.elapsed().as_secs())
+        }
+    });
+    join_all(answers).await
+}
+
+fn plain(count: usize) -> Vec<Request<()>> {
+    (0..count).map(|_| Request::new(())).collect()
+}
+
+/// As documented at `ServerLayer`: the layer does not see a request before it is called.
+#[test]
+fn the_wait_for_a_ready_service_is_not_counted() {
+    paused().block_on(async {
+        let (service, reached) = one_at_a_time();
+        let answers = ask_all(layer().layer(service), plain(3)).await;
+        let ok = StatusCode::OK;
+        assert_eq!(answers, [(ok, 100), (ok, 200), (ok, 300)]);
+        assert_eq!(reached.load(Ordering::Relaxed), 3);
+    });
+}
+
+/// All ten ran, the last one 1000 seconds after it had come.
+#[test]
+fn the_wait_is_counted_by_a_layer_that_counts_waiting() {
+    paused().block_on(async {
+        let (service, reached) = one_at_a_time();
+        let layer = layer().count_waiting();
+        let mut answers = ask_all(layer.layer(service), plain(10)).await;
+        assert_eq!(answers.remove(0), (StatusCode::OK, 100));
+        // The second one was under way, the others were still waiting.
+        assert_eq!(answers, [(StatusCode::GATEWAY_TIMEOUT, 150); 9]);
+        assert_eq!(reached.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
+fn a_request_whose_own_time_passes_while_it_waits_does_not_reach_the_service() {
+    paused().block_on(async {
+        let (service, reached) = one_at_a_time();
+        let requests = ["140000", "60000", "140000"].map(|left| {
+            let request = Request::get("/").header("x-envoy-expected-rq-timeout-ms", left);
+            request.body(()).expect("a request")
+        });
+        let layer = layer().count_waiting();
+        let answers = ask_all(layer.layer(service), requests.into()).await;
+        let late = StatusCode::GATEWAY_TIMEOUT;
+        assert_eq!(answers, [(StatusCode::OK, 100), (late, 60), (late, 140)]);
+        assert_eq!(reached.load(Ordering::Relaxed), 2);
+    });
+}
+
+/// A service that has been ready for long, and then gets a request.
+async fn ask_later<S, B>(mut service: S)
+where
+    S: Service<Request<()>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Send + 'static,
+{
+    let first = tokio::spawn(service.clone().oneshot(Request::new(())));
+    sleep(WORK / 2).await;
+    let ready = service.ready().await;
+    let ready = ready.unwrap_or_else(|never| match never {});
+    sleep(LIMIT * 2).await;
+    let answer = ready.call(Request::new(())).await;
+    assert_eq!(answer.map(|answer| answer.status()), Ok(StatusCode::OK));
+    assert!(first.await.is_ok_and(|answer| answer.is_ok()));
+}
+
+/// Guards against a limit that starts when the server asks for a ready service.
+#[test]
+fn a_request_is_not_charged_for_the_time_before_it_came() {
+    paused().block_on(async {
+        ask_later(layer().layer(one_at_a_time().0)).await;
+        ask_later(layer().count_waiting().layer(one_at_a_time().0)).await;
+    });
+}
+
+/// As documented: load shedding around the limit refuses what would have to wait.
+#[test]
+fn load_shedding_keeps_requests_from_waiting() {
+    paused().block_on(async {
+        let (sheds, reached) = one_at_a_time();
+        let service = ServiceBuilder::new()
+            .load_shed()
+            .layer(layer())
+            .service(sheds);
+        let first = tokio::spawn(service.clone().oneshot(Request::new(())));
+        sleep(WORK / 2).await;
+        let start = Instant::now();
+        let second = service.oneshot(Request::new(())).await;
+        let error: BoxError = second.map(drop).expect_err("it would have to wait");
+        assert!(error.is::<Overloaded>(), "{error}");
+        assert!(start.elapsed() < SOON);
+        assert!(first.await.is_ok_and(|answer| answer.is_ok()));
+        assert_eq!(reached.load(Ordering::Relaxed), 1);
+    });
+}

@@ -1,0 +1,297 @@
+//! Between a client and a server the rules of calls inside calls hold: each has its one ending, by its own cause, and nothing starts late.
+
+use crate::{support, wire};
+use std::convert::Infallible;
+use std::future;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use http::{Request, Response, StatusCode, Uri};
+use hyper::body::Incoming;
+use support::{Gate, SOON, Way, block_on, limit, record, runtime, short, until_fired};
+use timeout_runtime::integrations::tower::DeadlineHeader;
+use timeout_runtime::{CallContext, CallStatus, Cause, EventKind, Outcome, TimeoutError, timeout};
+use tokio::runtime::{Handle, Runtime};
+use tower::{BoxError, Service, ServiceExt, service_fn};
+use wire::{Body, HttpLayer, Served, answered, client, raw, request, serve, text, uri};
+
+const LONG: u64 = 60_000;
+const FAR: &str = "x-envoy-expected-rq-timeout-ms: 600000\r\n";
+
+/// All but the sync operation on its caller's thread, which would hold up its service.
+const WAYS: [Way; 4] = [
+    Way::SyncWorker,
+    Way::AsyncInline,
+    Way::AsyncTask,
+    Way::AsyncWorker,
+];
+
+fn short_header() -> String {
+    format!("x-envoy-expected-rq-timeout-ms: {}\r\n", short())
+}
+
+fn serve_http<S>(runtime: &Runtime, service: S) -> SocketAddr
+where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+{
+    serve(runtime, &HttpLayer::http(DeadlineHeader::envoy()), service)
+}
+
+/// A call whose operation goes on until it is told to stop.
+async fn work(way: Way, name: &'static str, started: Gate) -> Outcome<u32, TimeoutError> {
+    let policy = limit(name, LONG);
+    if way == Way::SyncWorker {
+        return policy.outcome(move |token| {
+            started.open();
+            until_fired(&token)
+        });
+    }
+    let call = way.start(&policy, |token| async move {
+        started.open();
+        token.cancelled().await;
+        token.check().map(|()| 0)
+    });
+    call.await
+}
+
+/// What its client is told when time is up.
+#[timeout(name = "wire::caller", ms = short(), run = "task")]
+async fn caller(uri: Uri) -> Result<StatusCode, BoxError> {
+    let answer = client(DeadlineHeader::envoy()).oneshot(request(&uri));
+    Ok(answer.await.map_err(Into::into)?.status())
+}
+
+/// Whose limit it was has timed out; what worked for him has exceeded his deadline. The client's operation is left running, so that it stays connected.
+#[test]
+fn a_caller_times_out_and_the_work_for_him_exceeds_his_deadline() {
+    let runtime = runtime();
+    for way in WAYS {
+        let (callers, works) = (record("wire::caller"), record("wire::work"));
+        let (sender, outcomes) = channel();
+        let service = service_fn(move |_| {
+            let sender = sender.clone();
+            async move {
+                let _ = sender.send(work(way, "wire::work", Gate::new()).await);
+                future::pending::<Served>().await
+            }
+        });
+        let address = serve_http(&runtime, service);
+        let error = runtime.block_on(caller(uri(address))).unwrap_err();
+        let error = error.downcast::<TimeoutError>().expect("it is ours");
+        assert_eq!(error.status(), CallStatus::TimedOut);
+
+        let outcome = outcomes.recv_timeout(SOON).expect("it ends");
+        assert_eq!(outcome.status(), CallStatus::DeadlineExceeded, "{way:?}");
+        // The answer that time was up came too late itself.
+        assert_eq!(
+            callers.wait_for(2),
+            [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded]
+        );
+        let verdicts = verdicts(&works.kinds());
+        assert_eq!(verdicts, [EventKind::DeadlineExceeded], "{way:?}");
+    }
+}
+
+fn verdicts(kinds: &[EventKind<'static>]) -> Vec<EventKind<'static>> {
+    let verdicts = kinds.iter().filter(|kind| kind.is_verdict());
+    verdicts.cloned().collect()
+}
+
+#[timeout(name = "wire::late", secs = 60)]
+fn late() -> Result<(), TimeoutError> {
+    panic!("it has started")
+}
+
+#[timeout(name = "wire::late_async", secs = 60)]
+async fn late_async() -> Result<(), TimeoutError> {
+    panic!("it has started")
+}
+
+#[timeout(name = "wire::cleanup", secs = 60, inherit = false)]
+fn cleanup(done: Sender<&'static str>) -> Result<(), TimeoutError> {
+    cancel_token.check()?;
+    let _ = done.send("cleanup");
+    Ok(())
+}
+
+#[timeout(name = "wire::detached", secs = 60)]
+fn detached(done: Sender<&'static str>) -> Result<(), TimeoutError> {
+    cancel_token.check()?;
+    let _ = done.send("detached");
+    Ok(())
+}
+
+/// What a service may do when its request is over, and what not.
+fn afterwards(done: &Sender<&'static str>) -> Cause {
+    let refused = late().unwrap_err();
+    assert_eq!(refused.status(), CallStatus::NotStarted);
+    cleanup(done.clone()).expect("it is not bound by the request");
+    let detached = CallContext::detached().run(|| detached(done.clone()));
+    detached.expect("nor is this");
+    refused.cause()
+}
+
+#[test]
+fn nothing_starts_late_on_a_server_but_cleanup() {
+    let (sender, done) = channel();
+    let (causes, told) = channel();
+    let service = service_fn(move |_| {
+        let (sender, causes) = (sender.clone(), causes.clone());
+        async move {
+            let outcome = work(Way::AsyncInline, "wire::before", Gate::new()).await;
+            assert_eq!(outcome.status(), CallStatus::DeadlineExceeded);
+            let refused = late_async().await.unwrap_err();
+            assert_eq!(refused.status(), CallStatus::NotStarted);
+            let _ = causes.send((refused.cause(), afterwards(&sender)));
+            Served::Ok(text("late"))
+        }
+    });
+    let runtime = runtime();
+    let address = serve_http(&runtime, service);
+    let answer = answered(address, short_header());
+    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    let exceeded = Cause::DeadlineExceeded;
+    assert_eq!(told.recv_timeout(SOON), Ok((exceeded, exceeded)));
+    let done = [(); 2].map(|()| done.recv_timeout(SOON));
+    assert_eq!(done, [Ok("cleanup"), Ok("detached")]);
+}
+
+/// Does what is allowed afterwards when it is dropped.
+struct Afterwards(Sender<&'static str>, Sender<Cause>);
+
+impl Drop for Afterwards {
+    fn drop(&mut self) {
+        let _ = self.1.send(afterwards(&self.0));
+    }
+}
+
+#[test]
+fn nothing_starts_for_a_client_who_has_left_but_cleanup() {
+    let (sender, done) = channel();
+    let (causes, told) = channel();
+    let started = Gate::new();
+    let gate = started.clone();
+    let service = service_fn(move |_| {
+        let kept = Afterwards(sender.clone(), causes.clone());
+        let gate = gate.clone();
+        async move {
+            let _kept = kept;
+            gate.open();
+            future::pending::<Served>().await
+        }
+    });
+    let runtime = runtime();
+    let address = serve_http(&runtime, service);
+    let client = raw(address, FAR);
+    started.wait();
+    drop(client);
+    assert_eq!(told.recv_timeout(SOON), Ok(Cause::Cancelled));
+    let done = [(); 2].map(|()| done.recv_timeout(SOON));
+    assert_eq!(done, [Ok("cleanup"), Ok("detached")]);
+}
+
+/// By threads of the service's own, which go on when it is dropped.
+#[test]
+fn calls_for_a_client_who_has_left_are_cancelled_once() {
+    let runtime = runtime();
+    for way in WAYS {
+        let works = record("wire::orphan");
+        let (sender, outcomes) = channel();
+        let started = Gate::new();
+        let gate = started.clone();
+        let service = service_fn(move |_| {
+            let (sender, gate) = (sender.clone(), gate.clone());
+            let (handle, context) = (Handle::current(), CallContext::current());
+            thread::spawn(move || {
+                let _inside = handle.enter();
+                let outcome = context.run(|| block_on(work(way, "wire::orphan", gate)));
+                let _ = sender.send(outcome);
+            });
+            future::pending::<Served>()
+        });
+        let address = serve_http(&runtime, service);
+        let client = raw(address, FAR);
+        started.wait();
+        drop(client);
+        let outcome = outcomes.recv_timeout(SOON).expect("it ends");
+        assert_eq!(outcome.status(), CallStatus::UpstreamCancelled, "{way:?}");
+        let verdicts = verdicts(&works.kinds());
+        assert_eq!(verdicts, [EventKind::Cancelled], "{way:?}");
+    }
+}
+
+/// What the service itself waits for is dropped with it, and its operation is told the cause.
+#[test]
+fn calls_that_are_dropped_with_their_service_end_once() {
+    let runtime = runtime();
+    for way in [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker] {
+        let works = record("wire::dropped");
+        let (sender, causes) = channel();
+        let started = Gate::new();
+        let gate = started.clone();
+        let service = service_fn(move |_| {
+            let (sender, gate) = (sender.clone(), gate.clone());
+            let call = way.start(&limit("wire::dropped", LONG), |token| async move {
+                let told = token.clone();
+                let tell = move || {
+                    let _ = sender.send(told.cause());
+                };
+                token.on_cancel(tell).forget();
+                gate.open();
+                token.cancelled().await;
+                token.check()
+            });
+            async move {
+                let _ = call.await;
+                future::pending::<Served>().await
+            }
+        });
+        let address = serve_http(&runtime, service);
+        let client = raw(address, FAR);
+        started.wait();
+        drop(client);
+        assert_eq!(causes.recv_timeout(SOON), Ok(Some(Cause::Cancelled)));
+        let kinds = works.wait_for(1 + usize::from(way.abandons()));
+        assert_eq!(verdicts(&kinds), [EventKind::Dropped], "{way:?}");
+        let late = kinds.get(1);
+        let is_error = matches!(late, Some(EventKind::AbandonedWorkerFailed(_)));
+        assert_eq!(is_error, way.abandons(), "{way:?}: {kinds:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_comes_after_the_requests_end_is_reported_once() {
+    let works = record("wire::stubborn");
+    let (answers, end) = (Gate::new(), Gate::new());
+    let gates = (answers.clone(), end.clone());
+    let service = service_fn(move |_| {
+        let (answers, end) = gates.clone();
+        let call = Way::AsyncWorker.start(&limit("wire::stubborn", LONG), move |_| async move {
+            answers.wait();
+            Ok::<_, TimeoutError>(7)
+        });
+        async move {
+            let outcome = call.await;
+            assert_eq!(outcome.status(), CallStatus::DeadlineExceeded);
+            end.open();
+            Served::Ok(text("late"))
+        }
+    });
+    let runtime = runtime();
+    let address = serve_http(&runtime, service);
+    let answer = answered(address, short_header());
+    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    end.wait();
+    assert_eq!(works.kinds(), [EventKind::DeadlineExceeded]);
+    answers.open();
+    assert_eq!(
+        works.wait_for(2),
+        [
+            EventKind::DeadlineExceeded,
+            EventKind::AbandonedWorkerSucceeded
+        ]
+    );
+}

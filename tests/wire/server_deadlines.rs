@@ -1,0 +1,519 @@
+//! A service works under the deadline of its request: what runs inside is told when time is up, and when the client goes away.
+
+use crate::support;
+use std::convert::Infallible;
+use std::future;
+use std::pin::pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use support::{Drops, Gate, SOON, block_on, runtime, short, short_limit, until_past};
+use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+const FAR: Duration = Duration::from_secs(600);
+
+type Answer = Response<String>;
+
+fn request(header: &str, value: &str) -> Request<()> {
+    let request = Request::get("/").header(header, value);
+    request.body(()).expect("a request")
+}
+
+/// A request that has this long.
+fn with_ms(ms: u64) -> Request<()> {
+    request("x-envoy-expected-rq-timeout-ms", &ms.to_string())
+}
+
+fn http() -> ServerLayer<fn(Refusal) -> Answer> {
+    ServerLayer::http(DeadlineHeader::envoy())
+}
+
+type Served = Result<Answer, Infallible>;
+
+/// Has `service` answer `request`, inside `layer`.
+fn serve<A, S>(layer: &ServerLayer<A>, service: S, request: Request<()>) -> Answer
+where
+    A: Fn(Refusal) -> Answer + Clone,
+    S: Service<Request<()>, Response = Answer, Error = Infallible>,
+{
+    runtime().block_on(async {
+        let served = layer.layer(service).oneshot(request).await;
+        read(served.unwrap_or_else(|never| match never {})).await
+    })
+}
+
+/// The answer, with its whole body.
+async fn read<A>(answer: Response<ServerBody<String, A>>) -> Answer
+where
+    A: Fn(Refusal) -> Answer,
+{
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await.expect("it is whole").to_bytes();
+    let text = String::from_utf8(body.into()).expect("it is text");
+    Response::from_parts(head, text)
+}
+
+/// A service that tells how many minutes are left, rounded up.
+fn clock() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
+    service_fn(async |_| {
+        let left = Deadline::current().remaining();
+        let minutes = left.map(|left| (left.as_secs_f64() / 60.0).ceil().to_string());
+        Ok(Response::new(minutes.unwrap_or("never".to_owned())))
+    })
+}
+
+/// A service that must not be called.
+fn out_of_reach() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
+    service_fn(async |_| -> Served { panic!("it was called") })
+}
+
+type Causes = Sender<(&'static str, Option<Cause>)>;
+
+/// Tells why its token has fired, when it is dropped.
+struct Told(Causes, CancelToken);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.0.send(("call", self.1.cause()));
+    }
+}
+
+#[timeout(name = "call", secs = 600)]
+async fn call(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
+    let _told = Told(causes, cancel_token);
+    started.open();
+    future::pending().await
+}
+
+#[timeout(name = "worker", secs = 600, run = "worker")]
+async fn worker(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
+    started.open();
+    cancel_token.cancelled().await;
+    let _ = causes.send(("worker", cancel_token.cause()));
+    cancel_token.check()
+}
+
+async fn task(causes: Causes, started: Gate) {
+    let token = CancelToken::current();
+    started.open();
+    token.cancelled().await;
+    let _ = causes.send(("task", token.cause()));
+}
+
+fn thread(causes: &Causes, started: &Gate) {
+    started.open();
+    let cause = CancelToken::current().wait_timeout(SOON);
+    let _ = causes.send(("thread", cause));
+}
+
+/// Work of every kind on one request, which never ends by itself.
+struct Work {
+    causes: Receiver<(&'static str, Option<Cause>)>,
+    started: [Gate; 4],
+}
+
+impl Work {
+    /// The work, and the service that does it.
+    fn service() -> (
+        Self,
+        impl Service<Request<()>, Response = Answer, Error = Infallible, Future: Send>,
+    ) {
+        let (sender, causes) = channel();
+        let started: [Gate; 4] = Default::default();
+        let gates = started.clone();
+        let service = service_fn(move |_| {
+            let [a_task, a_thread, a_worker, a_call] = gates.clone();
+            let sender = sender.clone();
+            async move {
+                let context = CallContext::current();
+                tokio::spawn(context.scope(task(sender.clone(), a_task)));
+                let causes = sender.clone();
+                thread::spawn(move || context.run(|| thread(&causes, &a_thread)));
+                let worker = worker(sender.clone(), a_worker);
+                let _ = futures::join!(worker, call(sender, a_call));
+                future::pending().await
+            }
+        });
+        (Self { causes, started }, service)
+    }
+
+    fn wait_until_started(&self) {
+        self.started.iter().for_each(Gate::wait);
+    }
+
+    /// All of it hears of `cause`.
+    fn hears(&self, cause: Cause) {
+        let told = || self.causes.recv_timeout(SOON).expect("it is told");
+        let mut told: Vec<_> = (0..4).map(|_| told()).collect();
+        told.sort_unstable_by_key(|(place, _)| *place);
+        let all = ["call", "task", "thread", "worker"];
+        assert_eq!(told, all.map(|place| (place, Some(cause))));
+    }
+}
+
+#[test]
+fn a_service_sees_what_is_left() {
+    assert_eq!(serve(&http(), clock(), with_ms(600_000)).body(), "10");
+    let grpc = ServerLayer::grpc();
+    let asked = request("grpc-timeout", "7M");
+    assert_eq!(serve(&grpc, clock(), asked).body(), "7");
+}
+
+#[test]
+fn a_request_without_header_has_no_deadline_but_that_of_the_layer() {
+    assert_eq!(serve(&http(), clock(), Request::new(())).body(), "never");
+    let layer = http().at_most(FAR);
+    assert_eq!(serve(&layer, clock(), Request::new(())).body(), "10");
+    assert_eq!(serve(&layer, clock(), with_ms(3_600_000)).body(), "10");
+    assert_eq!(serve(&layer, clock(), with_ms(60_000)).body(), "1");
+}
+
+#[test]
+fn the_context_around_the_layer_counts_too() {
+    let limit = |limit| CallContext::current().with_deadline(Deadline::after(limit));
+    let served = |limit: CallContext, ms| {
+        let served = async {
+            let served = http().layer(clock()).oneshot(with_ms(ms)).await;
+            read(served.unwrap_or_else(|never| match never {})).await
+        };
+        runtime().block_on(limit.scope(served))
+    };
+    assert_eq!(served(limit(FAR), 3_600_000).body(), "10");
+    assert_eq!(served(limit(FAR), 60_000).body(), "1");
+    let expired = served(limit(Duration::ZERO), 60_000);
+    assert_eq!(expired.status(), StatusCode::GATEWAY_TIMEOUT);
+}
+
+#[test]
+fn what_has_expired_does_not_reach_the_service() {
+    let plain = serve(&http(), out_of_reach(), with_ms(0));
+    assert_eq!(plain.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(plain.body(), "");
+
+    let asked = request("grpc-timeout", "0n");
+    let grpc = serve(&ServerLayer::grpc(), out_of_reach(), asked);
+    assert_eq!(grpc.status(), StatusCode::OK);
+    assert_eq!(grpc.headers()["content-type"], "application/grpc");
+    assert_eq!(grpc.headers()["grpc-status"], "4");
+    assert_eq!(
+        grpc.headers()["grpc-message"],
+        "the deadline of the request has passed"
+    );
+
+    let own = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
+        Response::new(format!("sorry: {refusal}"))
+    });
+    let own = serve(&own, out_of_reach(), with_ms(0));
+    assert_eq!(own.body(), "sorry: the deadline of the request has passed");
+}
+
+/// With the HTTP status 200 and no status of gRPC, a client takes such an answer for an empty stream.
+#[test]
+fn a_grpc_request_is_refused_with_a_status_of_grpc() {
+    let silent = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
+        Response::builder()
+            .header("grpc-status", "0")
+            .body(refusal.to_string())
+            .expect("an answer")
+    });
+    let own = ServerLayer::new(DeadlineHeader::envoy(), |_| {
+        Response::builder()
+            .header("grpc-status", "8")
+            .body(String::new())
+            .expect("an answer")
+    });
+    let asked = |kind: &str, left: &str| {
+        let request = Request::post("/").header("content-type", kind);
+        let request = request.header("x-envoy-expected-rq-timeout-ms", left);
+        request.body(()).expect("a request")
+    };
+    for kind in [
+        "application/grpc",
+        "application/grpc-web+proto",
+        "Application/gRPC+proto",
+    ] {
+        for (left, status) in [("0", "4"), ("soon", "13")] {
+            let served = serve(&silent, out_of_reach(), asked(kind, left));
+            assert_eq!(served.headers()["grpc-status"], status, "{kind}");
+            assert_eq!(served.headers()["grpc-message"], served.body().as_str());
+            let served = serve(&http(), out_of_reach(), asked(kind, left));
+            assert_eq!(served.headers()["grpc-status"], status, "{kind}");
+            assert!(!served.status().is_success());
+            let served = serve(&own, out_of_reach(), asked(kind, left));
+            assert_eq!(served.headers()["grpc-status"], "8", "{kind}");
+        }
+        let late = service_fn(|_| future::pending::<Served>());
+        let served = serve(&silent, late, asked(kind, &short().to_string()));
+        assert_eq!(served.headers()["grpc-status"], "4", "{kind}");
+    }
+    let served = serve(&http(), out_of_reach(), asked("text/plain", "0"));
+    assert_eq!(served.headers().get("grpc-status"), None);
+}
+
+/// A percent sign in the name of a header began an escape of the message.
+#[test]
+fn a_message_of_grpc_has_its_percent_signs_escaped() {
+    let header = DeadlineHeader::millis(http::HeaderName::from_static("x-%41"));
+    let layer = ServerLayer::new(header, timeout_runtime::integrations::tower::grpc_status);
+    let served = serve(&layer, out_of_reach(), request("x-%41", "soon"));
+    let message = "`x-%2541` must consist of digits only, at most eight in gRPC";
+    assert_eq!(served.headers()["grpc-message"], message);
+}
+
+#[test]
+fn a_malformed_header_is_refused() {
+    let asked = request("x-envoy-expected-rq-timeout-ms", "-5");
+    let plain = serve(&http(), out_of_reach(), asked);
+    assert_eq!(plain.status(), StatusCode::BAD_REQUEST);
+
+    let asked = request("grpc-timeout", "99999999H");
+    let grpc = serve(&ServerLayer::grpc(), out_of_reach(), asked);
+    assert_eq!(grpc.headers()["grpc-status"], "13");
+    assert_eq!(
+        grpc.headers()["grpc-message"],
+        "`grpc-timeout` is longer than 400 years"
+    );
+}
+
+#[test]
+fn a_malformed_header_is_ignored_if_that_is_wanted() {
+    let asked = || request("x-envoy-expected-rq-timeout-ms", "-5");
+    let layer = http().ignore_malformed();
+    assert_eq!(serve(&layer, clock(), asked()).body(), "never");
+    assert_eq!(serve(&layer.at_most(FAR), clock(), asked()).body(), "10");
+}
+
+#[test]
+fn at_the_deadline_all_work_is_told_and_the_request_is_answered() {
+    let (work, service) = Work::service();
+    let runtime = runtime();
+    let start = Instant::now();
+    let served = runtime.block_on(http().layer(service).oneshot(with_ms(short())));
+    assert!(start.elapsed() >= short_limit());
+    let status = served.map(|served| served.status());
+    assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
+    work.hears(Cause::DeadlineExceeded);
+}
+
+#[test]
+fn a_client_that_leaves_cancels_all_work() {
+    let (work, service) = Work::service();
+    let runtime = runtime();
+    let served = runtime.spawn(http().layer(service).oneshot(with_ms(600_000)));
+    work.wait_until_started();
+    served.abort();
+    work.hears(Cause::Cancelled);
+}
+
+/// As above, where nobody has set a deadline.
+#[test]
+fn a_client_that_leaves_without_a_deadline_cancels_all_work() {
+    let (work, service) = Work::service();
+    let runtime = runtime();
+    let served = runtime.spawn(http().layer(service).oneshot(Request::new(())));
+    work.wait_until_started();
+    served.abort();
+    work.hears(Cause::Cancelled);
+}
+
+#[test]
+fn a_service_is_polled_once_more_when_it_has_been_told() {
+    let told = Gate::new();
+    let seen = told.clone();
+    let service = service_fn(move |_| {
+        let seen = seen.clone();
+        async move {
+            let token = CancelToken::current();
+            future::poll_fn(|_| {
+                if token.is_cancelled() {
+                    seen.open();
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+            future::pending().await
+        }
+    });
+    let served = serve(&http(), service, with_ms(short()));
+    assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(told.is_open());
+}
+
+/// Guards against a last poll before the timer has told anybody, which is a matter of microseconds.
+#[test]
+fn a_busy_service_is_told_before_it_is_dropped() {
+    for _ in 0..20 {
+        let told = Gate::new();
+        let seen = told.clone();
+        let service = service_fn(move |_| {
+            let seen = seen.clone();
+            let token = CancelToken::current();
+            // So the token goes by the timer.
+            let watched = token.on_cancel(|| {});
+            future::poll_fn(move |context| {
+                let _ = &watched;
+                if token.is_cancelled() {
+                    seen.open();
+                }
+                context.waker().wake_by_ref();
+                Poll::<Served>::Pending
+            })
+        });
+        let served = serve(&http(), service, with_ms(50));
+        assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
+        assert!(told.is_open());
+    }
+}
+
+/// Guards against a service whose first poll comes after the deadline, as behind a queue.
+#[test]
+fn a_service_does_not_begin_when_time_is_up() {
+    fn begun() -> Served {
+        panic!("it has begun")
+    }
+    let drops = Drops::default();
+    let kept = drops.clone();
+    let service = service_fn(move |_| {
+        let kept = kept.value();
+        async move {
+            let _kept = kept;
+            begun()
+        }
+    });
+    let served = http().layer(service).call(with_ms(short()));
+    let late = Deadline::after(short_limit());
+    while !late.has_passed() {
+        thread::yield_now();
+    }
+    let status = block_on(served).map(|served| served.status());
+    assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
+    assert_eq!(drops.count(), 1);
+}
+
+/// Whoever leaves after the deadline comes too late to be the cause.
+#[test]
+fn a_client_that_leaves_late_leaves_work_that_is_told_that_time_is_up() {
+    for _ in 0..20 {
+        let (sender, tokens) = channel();
+        let service = service_fn(move |_| {
+            let token = CancelToken::current();
+            token.on_cancel(|| {}).forget();
+            let _ = sender.send((token, CancelToken::current().child()));
+            future::pending::<Served>()
+        });
+        let mut served = Box::pin(http().layer(service).call(with_ms(50)));
+        let _ = support::poll_once(&mut served, &Gate::new());
+        let (token, child) = tokens.recv().unwrap();
+        let deadline = token.deadline();
+        while !deadline.has_passed() {}
+        drop(served);
+        for token in [token, child] {
+            assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
+        }
+    }
+}
+
+#[test]
+fn a_service_is_dropped_before_its_request_is_answered() {
+    let drops = Drops::default();
+    let kept = drops.clone();
+    let service = service_fn(move |_| {
+        let kept = kept.value();
+        async move {
+            let _kept = kept;
+            future::pending::<Served>().await
+        }
+    });
+    let mut served = pin!(http().layer(service).call(with_ms(short())));
+    let status = block_on(served.as_mut()).map(|served| served.status());
+    assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn a_token_around_the_layer_is_heard() {
+    let (work, service) = Work::service();
+    let runtime = runtime();
+    let token = CancelToken::new();
+    let context = CallContext::detached().with_token(&token);
+    let served = http().layer(service).oneshot(with_ms(600_000));
+    runtime.spawn(context.scope(served));
+    work.wait_until_started();
+    token.cancel();
+    work.hears(Cause::Cancelled);
+}
+
+/// Guards against work that is told of a client who has left, where time was up and the timer had not told anybody.
+#[test]
+fn what_a_late_answer_leaves_behind_is_told_that_time_is_up() {
+    for _ in 0..20 {
+        let (sender, tokens) = channel();
+        let service = service_fn(move |_| {
+            let token = CancelToken::current();
+            token.on_cancel(|| {}).forget();
+            let _ = sender.send(token);
+            async {
+                let deadline = Deadline::current();
+                while !deadline.has_passed() {}
+                Served::Ok(Response::new("late".to_owned()))
+            }
+        });
+        let served = serve(&http(), service, with_ms(50));
+        assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
+        let token = tokens.recv().unwrap();
+        assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
+    }
+}
+
+#[test]
+fn an_answer_after_the_deadline_is_too_late() {
+    let service = service_fn(async |_| {
+        until_past(&CancelToken::current());
+        Served::Ok(Response::new("late".to_owned()))
+    });
+    let served = serve(&http(), service, with_ms(short()));
+    assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
+}
+
+#[test]
+fn an_answer_in_time_cancels_nothing() {
+    let (sender, contexts) = channel();
+    let service = service_fn(move |_| {
+        let _ = sender.send(CallContext::current());
+        future::ready(Served::Ok(Response::new("done".to_owned())))
+    });
+    assert_eq!(serve(&http(), service, with_ms(600_000)).body(), "done");
+    let context = contexts.recv().unwrap();
+    assert_eq!(context.token().cause(), None);
+    assert!(context.deadline().remaining() > Some(FAR / 2));
+}
+
+#[test]
+fn paused_time_drives_the_deadline() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (sender, causes) = channel();
+        let service = service_fn(move |_| {
+            let sender = sender.clone();
+            async move {
+                let _ = call(sender, Gate::new()).await;
+                future::pending::<Served>().await
+            }
+        });
+        let start = tokio::time::Instant::now();
+        let served = http().layer(service).oneshot(with_ms(60_000)).await;
+        let status = served.map(|served| served.status());
+        assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
+        assert!(start.elapsed() >= Duration::from_secs(60));
+        assert_eq!(causes.recv(), Ok(("call", Some(Cause::DeadlineExceeded))));
+    });
+}
