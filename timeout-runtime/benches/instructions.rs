@@ -1,7 +1,9 @@
-//! How many instructions a call takes, counted by valgrind: the same number on every run of one build, whatever else the machine does.
+//! Counts the instructions of calls and token operations with valgrind.
 //!
-//! `benches/README.md` says how to run it. A path that has become a tenth longer than noted here, or shorter, is an error: a longer one needs a
-//! reason, a shorter one a new note.
+//! For one build the counts are the same on every run, also on a busy machine. A count that differs
+//! from the expected count below by more than a tenth is an error: find the reason for a longer
+//! path, and update the expected count of a shorter one. `benches/README.md` describes how to run
+//! it.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -13,39 +15,40 @@ use std::{env, io};
 use timeout_runtime::integrations::metrics::record_endings;
 use timeout_runtime::{CancelToken, TimeoutError, timeout, workers};
 
-/// What may be taken so many times, and how many instructions each time took when somebody looked last.
+/// A code path, and its expected number of instructions.
 struct Path {
     name: &'static str,
-    noted: u64,
-    take: fn(u64),
+    expected: u64,
+    /// Runs the path so many times.
+    run: fn(u64),
 }
 
 const PATHS: [Path; 9] = [
     Path {
         name: "token read",
-        noted: 11,
-        take: |times| {
+        expected: 11,
+        run: |times| {
             let token = CancelToken::new();
             (0..times).for_each(|_| _ = black_box(&token).is_cancelled());
         },
     },
     Path {
         name: "token made and dropped",
-        noted: 285,
-        take: |times| (0..times).for_each(|_| drop(black_box(CancelToken::new()))),
+        expected: 285,
+        run: |times| (0..times).for_each(|_| drop(black_box(CancelToken::new()))),
     },
     Path {
         name: "child made and dropped",
-        noted: 948,
-        take: |times| {
+        expected: 948,
+        run: |times| {
             let token = CancelToken::new();
             (0..times).for_each(|_| drop(black_box(token.child())));
         },
     },
     Path {
         name: "async call, ready",
-        noted: 381,
-        take: |times| {
+        expected: 381,
+        run: |times| {
             block_on(async move {
                 for x in 0..times {
                     _ = black_box(ready(x).await);
@@ -55,8 +58,8 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "async call, pending once",
-        noted: 975,
-        take: |times| {
+        expected: 975,
+        run: |times| {
             block_on(async move {
                 for x in 0..times {
                     _ = black_box(pending_once(x).await);
@@ -66,8 +69,8 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "async call, one more poll",
-        noted: 84,
-        take: |times| {
+        expected: 84,
+        run: |times| {
             block_on(async move {
                 _ = black_box(pending(times).await);
             });
@@ -75,18 +78,18 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "sync call, inline",
-        noted: 460,
-        take: |times| (0..times).for_each(|x| _ = black_box(inline(x))),
+        expected: 460,
+        run: |times| (0..times).for_each(|x| _ = black_box(inline(x))),
     },
     Path {
         name: "metrics, 1 abandoned",
-        noted: 7150,
-        take: |times| dropped_calls(times, 1),
+        expected: 7150,
+        run: |times| dropped_calls(times, 1),
     },
     Path {
         name: "metrics, 10 000 abandoned",
-        noted: 7150,
-        take: |times| dropped_calls(times, 10_000),
+        expected: 7150,
+        run: |times| dropped_calls(times, 10_000),
     },
 ];
 
@@ -112,7 +115,7 @@ fn inline(x: u64) -> Result<u64, TimeoutError> {
     Ok(black_box(x))
 }
 
-/// Pending so many times.
+/// A future that is pending so many times, and wakes no task.
 struct Pends(u64);
 
 impl Future for Pends {
@@ -127,15 +130,16 @@ impl Future for Pends {
     }
 }
 
-/// Drops calls that are counted by metrics, while so many operations are abandoned: a call costs the
-/// same, however many.
+/// Drops `times` calls that metrics count, while `abandoned` operations are abandoned.
+///
+/// The cost of a call must not depend on the number of abandoned operations.
 fn dropped_calls(times: u64, abandoned: usize) {
     let _metrics = record_endings();
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime without drivers starts");
     runtime.block_on(async {
         for _ in 0..abandoned {
-            poll_and_drop(left_running(), true).await;
+            poll_and_drop(never_ends(), true).await;
         }
         for _ in 0..times {
             poll_and_drop(pending(1), false).await;
@@ -144,17 +148,17 @@ fn dropped_calls(times: u64, abandoned: usize) {
     assert_eq!(workers::abandoned().len(), abandoned);
 }
 
-async fn poll_and_drop<T>(call: impl Future<Output = T>, let_it_start: bool) {
+async fn poll_and_drop<T>(call: impl Future<Output = T>, yield_once: bool) {
     let mut call = std::pin::pin!(call);
     let mut context = Context::from_waker(std::task::Waker::noop());
     assert!(call.as_mut().poll(&mut context).is_pending());
-    if let_it_start {
+    if yield_once {
         tokio::task::yield_now().await;
     }
 }
 
-#[timeout(name = "left_running", secs = 500, run = "task", max_abandoned = usize::MAX)]
-async fn left_running() -> Result<(), TimeoutError> {
+#[timeout(name = "never_ends", secs = 500, run = "task", max_abandoned = usize::MAX)]
+async fn never_ends() -> Result<(), TimeoutError> {
     std::future::pending().await
 }
 
@@ -165,42 +169,42 @@ fn block_on(future: impl Future<Output = ()>) {
     while future.as_mut().poll(&mut context).is_pending() {}
 }
 
-/// The instructions of a process of this program that takes `path` so many times.
+/// Returns the instructions of a process that runs `path` so many times.
 fn count(path: &Path, times: u64) -> io::Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(env::current_exe()?)
-        .args(["--take", path.name, &times.to_string()])
+        .args(["--run", path.name, &times.to_string()])
         .stdout(Stdio::null())
         .output()?;
     let text = String::from_utf8_lossy(&output.stderr);
     let collected = text.lines().find_map(|line| line.split_once("Collected :"));
     let number = collected.and_then(|(_, number)| number.trim().parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("valgrind counted nothing:\n{text}")))
+    number.ok_or_else(|| io::Error::other(format!("valgrind printed no count:\n{text}")))
 }
 
 fn check(path: &Path) -> io::Result<bool> {
-    // So many that what a process does besides, and the timer's thread, do not show.
+    // Enough to make the rest of the process and the timer's thread negligible.
     const TIMES: u64 = 20_000;
     let found = (count(path, 2 * TIMES)? - count(path, TIMES)?) / TIMES;
-    let noted = path.noted;
-    let is_near = found.abs_diff(noted) * 10 <= noted;
-    let mark = if is_near { "" } else { "  not as noted" };
-    println!("{:26} {found:>6}  noted {noted:>6}{mark}", path.name);
+    let expected = path.expected;
+    let is_near = found.abs_diff(expected) * 10 <= expected;
+    let mark = if is_near { "" } else { "  not as expected" };
+    println!("{:26} {found:>6}  expected {expected:>6}{mark}", path.name);
     Ok(is_near)
 }
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--take", name, times] => {
+        ["--run", name, times] => {
             let path = PATHS.iter().find(|path| path.name == name);
             if let (Some(path), Ok(times)) = (path, times.parse()) {
-                (path.take)(times);
+                (path.run)(times);
             }
             ExitCode::SUCCESS
         }
-        // As `cargo test` runs it.
+        // Run by `cargo test`.
         [] => ExitCode::SUCCESS,
         _ => {
             let all: io::Result<Vec<bool>> = PATHS.iter().map(check).collect();

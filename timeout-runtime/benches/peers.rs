@@ -1,6 +1,6 @@
-//! What a call costs beside other ways to limit its time.
+//! Compares the cost of calls with other ways to limit the time of an operation.
 //!
-//! `benches/README.md` says how to run it and how to read its table.
+//! `benches/README.md` describes how to run it and how to read its table.
 
 #[path = "peers/annotated.rs"]
 mod annotated;
@@ -99,14 +99,14 @@ fn main() -> ExitCode {
             "pending" => pending::hold(words),
             "chain" => chains::run(words),
             _ => {
-                eprintln!("no job is called {job}");
+                eprintln!("unknown job: {job}");
                 return ExitCode::from(2);
             }
         }
         return ExitCode::SUCCESS;
     }
     if !targets::ROWS.iter().any(|row| options.wants(row.name)) {
-        eprintln!("no row has such a name");
+        eprintln!("no row matches `--only`");
         return ExitCode::from(2);
     }
     let findings = measure(&options);

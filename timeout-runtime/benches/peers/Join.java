@@ -3,11 +3,11 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.util.Arrays;
 
-/** A virtual thread per call, and a caller that joins it for five seconds at most. */
+/** Starts a virtual thread per call, and joins it for at most five seconds. */
 public class Join {
     private static final int SAMPLES = 1 << 20;
 
-    private static long answer;
+    private static long result;
 
     public static void main(String[] arguments) throws IOException, InterruptedException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
@@ -32,10 +32,10 @@ public class Join {
     }
 
     private static void call(long x) throws InterruptedException {
-        Thread operation = Thread.startVirtualThread(() -> answer = x + 1);
+        Thread operation = Thread.startVirtualThread(() -> result = x + 1);
         operation.join(5_000);
         if (operation.isAlive()) {
-            throw new IllegalStateException("a call did not answer in time");
+            throw new IllegalStateException("a call did not return in time");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The same operations with a limit, as users write them.
+//! The operations of [`operations`], with a limit by the attribute.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -24,24 +24,24 @@ pub(crate) fn sleep(x: u64) -> Result<u64, TimeoutError> {
     Ok(operations::sleep(x))
 }
 
-/// Ends 4 ms after its limit.
+/// Ignores its cancellation, and ends 4 ms after its limit.
 #[timeout(name = "ignore", ms = 1)]
 pub(crate) fn ignore(x: u64) -> Result<u64, TimeoutError> {
     Ok(operations::ignore(x))
 }
 
-/// Ends soon after its limit.
+/// Stops soon after its limit, when its token is cancelled.
 #[timeout(name = "obey", ms = 1)]
 pub(crate) fn obey(x: u64) -> Result<u64, TimeoutError> {
-    let answer = operations::obey(x, || cancel_token.is_cancelled());
+    let result = operations::obey(x, || cancel_token.is_cancelled());
     cancel_token.check()?;
-    Ok(answer)
+    Ok(result)
 }
 
-/// Asks something from inside a call.
+/// Runs `f` inside a call.
 #[timeout(name = "inside", secs = 60)]
-pub(crate) fn inside<T: Send + 'static>(ask: fn() -> T) -> Result<T, TimeoutError> {
-    Ok(ask())
+pub(crate) fn inside<T: Send + 'static>(f: fn() -> T) -> Result<T, TimeoutError> {
+    Ok(f())
 }
 
 #[timeout(name = "ready", secs = 5)]
@@ -72,14 +72,14 @@ pub(crate) async fn never() -> Result<(), TimeoutError> {
     pending().await
 }
 
-/// Counts those that have begun.
-#[timeout(name = "wait", deadline = ends)]
-pub(crate) async fn wait(ends: Deadline, begun: Arc<AtomicU32>) -> Result<(), TimeoutError> {
+/// Counts the started operations, and never ends by itself.
+#[timeout(name = "wait", deadline = deadline)]
+pub(crate) async fn wait(deadline: Deadline, begun: Arc<AtomicU32>) -> Result<(), TimeoutError> {
     begun.fetch_add(1, Ordering::Relaxed);
     pending().await
 }
 
-/// What code deep inside a call asks.
-pub(crate) fn is_told() -> bool {
+/// Checks the cancellation of the enclosing call, without its token.
+pub(crate) fn is_cancelled() -> bool {
     timeout_runtime::is_cancelled()
 }

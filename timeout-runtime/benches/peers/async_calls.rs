@@ -1,4 +1,4 @@
-//! Futures with a limit that answer in time: A1 to A5 and A7.
+//! Measures async calls that return in time: rows A1 to A5 and A7.
 
 use std::hint::black_box;
 use std::pin::pin;
@@ -30,7 +30,10 @@ pub(crate) fn current_thread() -> Runtime {
         .expect("a runtime")
 }
 
-#[expect(clippy::unused_async, reason = "over at once is what it is for")]
+#[expect(
+    clippy::unused_async,
+    reason = "a future that is ready at its first poll"
+)]
 async fn ready(x: u64) -> u64 {
     operations::add(x)
 }
@@ -45,7 +48,7 @@ async fn pending_often(times: u32) -> u64 {
     1
 }
 
-/// Calls that are awaited one after the other; every sample is the mean of a block.
+/// Awaits calls one after the other. Every sample is the mean of a block.
 async fn blocks<F: Future>(count: u32, calls: u32, call: impl Fn(u64) -> F) -> Measured {
     let mut samples = Vec::with_capacity(count as usize);
     let meter = Meter::start();
@@ -66,7 +69,7 @@ pub(crate) fn on_current_thread(options: &Options) -> Vec<Finding> {
     let runtime = &current_thread();
     let mut group = Group::new(options, "async, current_thread");
     let ours = group.lane(|| runtime.block_on(blocks(25, 400, annotated::ready)));
-    let heard = group.lane(|| {
+    let with_listener = group.lane(|| {
         let _listener = add_listener(|event| {
             black_box(event);
         });
@@ -74,11 +77,11 @@ pub(crate) fn on_current_thread(options: &Options) -> Vec<Finding> {
     });
     let of_tokio = group.lane(|| runtime.block_on(blocks(25, 400, |x| timeout(FAR, ready(x)))));
     group.ratio("A1a", Figure::Median, ours, of_tokio);
-    group.ratio("A1e", Figure::Median, heard, of_tokio);
+    group.ratio("A1e", Figure::Median, with_listener, of_tokio);
     group.alone("A5a", Figure::Allocations, ours);
 
     let ours = group.lane(|| runtime.block_on(blocks(25, 200, annotated::pending_once)));
-    let heard = group.lane(|| {
+    let with_listener = group.lane(|| {
         let _listener = add_listener(|event| {
             black_box(event);
         });
@@ -87,7 +90,7 @@ pub(crate) fn on_current_thread(options: &Options) -> Vec<Finding> {
     let of_tokio =
         group.lane(|| runtime.block_on(blocks(25, 200, |x| timeout(FAR, pending_once(x)))));
     group.ratio("A2", Figure::Median, ours, of_tokio);
-    group.ratio("A2e", Figure::Median, heard, of_tokio);
+    group.ratio("A2e", Figure::Median, with_listener, of_tokio);
     group.alone("A5b", Figure::Allocations, ours);
     group.run(ROUNDS)
 }
@@ -119,7 +122,7 @@ pub(crate) fn sleeping(options: &Options) -> Vec<Finding> {
     group.run(ROUNDS)
 }
 
-/// What each poll takes longer than a poll of the operation alone.
+/// Measures the overhead of a poll over a poll of the operation alone.
 pub(crate) fn polling(options: &Options) -> Vec<Finding> {
     let runtime = &current_thread();
     let mut group = Group::new(options, "polls");
@@ -131,7 +134,7 @@ pub(crate) fn polling(options: &Options) -> Vec<Finding> {
     group.run(ROUNDS)
 }
 
-/// Polled by hand inside the runtime, whose own part would be many times what is measured.
+/// Polls by hand, because the runtime's own cost would be many times the measured overhead.
 fn polls<F: Future>(make: impl Fn(u32) -> F) -> Measured {
     let mut samples = Vec::with_capacity(200);
     let begun = Instant::now();

@@ -1,4 +1,6 @@
-//! Many callers whose operations block: S12 and S13, in processes of their own, which then hold many workers.
+//! Measures many callers with blocking operations: rows S12 and S13.
+//!
+//! They run in processes of their own, because the process then has many workers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -61,7 +63,7 @@ pub(crate) fn workers(options: &Options) -> Vec<Finding> {
         stop.store(true, Ordering::Relaxed);
         watch.join().expect("reading a file does not panic")
     });
-    // Besides the callers there is the one that watches.
+    // Subtracts the callers and the thread that counts.
     let workers = most.saturating_sub(before + CALLERS + 1);
     vec![Finding::count("S13", f64::from(workers))]
 }

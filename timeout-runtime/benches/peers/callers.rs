@@ -1,4 +1,4 @@
-//! [`Callers`]: threads that call back to back for a while.
+//! [`Callers`]: threads that make calls back to back for a given time.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use crate::measured::{Measured, nanoseconds};
 use crate::meter::{Cost, Meter};
 
-/// Calls before the clock starts, which start workers and partners.
+/// The number of unmeasured calls before the batch, which start workers and partners.
 const WARM_UP: u64 = 3;
-/// Of more calls than that only the number is kept.
+/// The maximum number of samples of a caller. Further calls are only counted.
 const SAMPLES: usize = 1 << 16;
 
-/// How many, for how long.
+/// The number of callers, and the time for which they make calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Callers {
     pub(crate) count: usize,
     pub(crate) time: Duration,
-    /// What each caller sleeps between two calls; it counts as no call's time, but as processor time.
+    /// The sleep between two calls. Its processor time counts, but its duration does not.
     pub(crate) pause: Option<Duration>,
 }
 
-/// What one caller saw.
+/// The measurements of one caller.
 struct Record {
     begun: Instant,
     ended: Instant,
@@ -39,23 +39,21 @@ impl Callers {
         }
     }
 
-    /// Each caller gets a call of its own from `make`.
+    /// Measures a batch. Each caller gets its own call from `make`.
     pub(crate) fn measure<C: FnMut(u64) -> u64>(&self, make: impl Fn() -> C + Sync) -> Measured {
         let barrier = Barrier::new(self.count + 1);
         thread::scope(|scope| {
             let callers: Vec<_> = (0..self.count)
                 .map(|_| scope.spawn(|| self.call(&barrier, make())))
                 .collect();
-            barrier.wait(); // all are warm
+            barrier.wait(); // all callers are warmed up
             let meter = Meter::start();
-            barrier.wait(); // go
-            barrier.wait(); // all have ended, none has let go of what it called
+            barrier.wait(); // starts the calls
+            barrier.wait(); // all callers have finished, and no call is dropped yet
             let cost = meter.stop();
-            let records = callers.into_iter().map(|caller| {
-                caller
-                    .join()
-                    .expect("calls that fail have ended the process")
-            });
+            let records = callers
+                .into_iter()
+                .map(|caller| caller.join().expect("a failed call exits the process"));
             summary(records.collect(), cost)
         })
     }

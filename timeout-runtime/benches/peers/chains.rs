@@ -1,6 +1,6 @@
-//! Chains of tokens, each the child of the one before, on a thread with a small stack: T7.
+//! Drops long chains of child tokens on a thread with a small stack: row T7.
 //!
-//! Each is made in a process of its own, which a stack that overflows ends.
+//! Each chain runs in its own process, because a stack overflow aborts the process.
 
 use std::thread;
 
@@ -13,7 +13,7 @@ use crate::options::Options;
 const STACK: usize = 64 << 10;
 
 const ORDERS: [&str; 4] = ["root-first", "leaf-first", "scattered", "leaf-alone"];
-const SIGNALS: [&str; 2] = ["cancelled", "quiet"];
+const STATES: [&str; 2] = ["cancelled", "live"];
 
 pub(crate) fn all(options: &Options) -> Vec<Finding> {
     [("T7a", 10_000_u32), ("T7b", 1_000_000)]
@@ -23,10 +23,10 @@ pub(crate) fn all(options: &Options) -> Vec<Finding> {
             let length = length.to_string();
             let ways = ORDERS
                 .iter()
-                .flat_map(|order| SIGNALS.map(|signal| (*order, signal)));
+                .flat_map(|order| STATES.map(|state| (*order, state)));
             let overflowed: u32 = ways
-                .map(|(order, signal)| {
-                    let words = [length.as_str(), order, signal];
+                .map(|(order, state)| {
+                    let words = [length.as_str(), order, state];
                     let finished = child::finished(&mut child::command("chain", &words));
                     u32::from(finished.is_none())
                 })
@@ -36,14 +36,15 @@ pub(crate) fn all(options: &Options) -> Vec<Finding> {
         .collect()
 }
 
-/// The job of such a process: how many links, in which order they are dropped, and whether the root is cancelled before.
+/// The job of such a process. The arguments are the length of the chain, the order in which its
+/// tokens are dropped, and whether the root is cancelled first.
 pub(crate) fn run(words: &[String]) {
-    let [length, order, signal] = words else {
-        panic!("a length, an order and a signal");
+    let [length, order, state] = words else {
+        panic!("the job takes a length, an order and a state");
     };
     let length: usize = length.parse().expect("a number");
     let order = order.clone();
-    let cancelled = signal == SIGNALS[0];
+    let cancelled = state == STATES[0];
     thread::Builder::new()
         .stack_size(STACK)
         .spawn(move || chain(length, &order, cancelled))
@@ -71,7 +72,7 @@ fn chain(length: usize, order: &str, cancelled: bool) {
     match order {
         "leaf-first" => while tokens.pop().is_some() {},
         "scattered" => {
-            // Each of them once, since neither count is a multiple of this prime.
+            // Visits each token once, because no count is a multiple of this prime.
             let count = tokens.len();
             let mut tokens: Vec<_> = tokens.into_iter().map(Some).collect();
             for turn in 0..count {

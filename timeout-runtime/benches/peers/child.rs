@@ -1,4 +1,5 @@
-//! This program again, in processes of its own: for what would disturb others, needs a fresh process, or may end it.
+//! Runs this program in child processes, for measurements that need or abort a process of their
+//! own.
 
 use std::env;
 use std::process::{Command, Output, Stdio};
@@ -6,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use crate::finding::Finding;
 use crate::options::Options;
 
-/// A process that does `job`.
+/// Returns the command of a process that runs `job`.
 pub(crate) fn command(job: &str, words: &[&str]) -> Command {
     let program = env::current_exe().expect("the path of this program");
     let mut command = Command::new(program);
@@ -14,7 +15,7 @@ pub(crate) fn command(job: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Measures `rows` in a process that has these environment variables besides.
+/// Measures `rows` in a process with these additional environment variables.
 pub(crate) fn rows(options: &Options, rows: &[&str], environment: &[(&str, &str)]) -> Vec<Finding> {
     let wanted: Vec<_> = rows
         .iter()
@@ -39,7 +40,7 @@ pub(crate) fn rows(options: &Options, rows: &[&str], environment: &[(&str, &str)
     output.lines().filter_map(Finding::read).collect()
 }
 
-/// What it printed, if it ended well.
+/// Returns the output of a process, or `None` if the process failed.
 pub(crate) fn finished(command: &mut Command) -> Option<String> {
     let output = command.stderr(Stdio::inherit()).output();
     match output {

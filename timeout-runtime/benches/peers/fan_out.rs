@@ -1,4 +1,4 @@
-//! Tokens with many children or many who wait: T5 and T6.
+//! Measures the cancellation of tokens with many children or waiting futures: rows T5 and T6.
 
 use std::hint::spin_loop;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::options::Options;
 const MANY: usize = 100_000;
 const WARM_UP: usize = 1000;
 
-/// What the two kinds of token have in common.
+/// The common interface of the two kinds of token.
 trait Token: Clone + Send + 'static {
     fn new() -> Self;
     fn child(&self) -> Self;
@@ -73,7 +73,7 @@ impl Token for CancellationToken {
     }
 }
 
-/// Half of so many cancellations took no longer.
+/// Measures the median duration of `times` cancellations of a token with `count` children.
 fn children<T: Token>(count: usize, times: usize) -> Measured {
     median((0..times).map(|_| {
         let parent = T::new();
@@ -95,6 +95,7 @@ impl Wake for Woken {
     }
 }
 
+/// Measures the cancellation of a token with `MANY` waiting futures.
 fn waiters<T: Token>() -> Measured {
     let token = T::new();
     let woken = Arc::new(Woken::default());
@@ -111,7 +112,7 @@ fn waiters<T: Token>() -> Measured {
     median([took])
 }
 
-/// The longest of the readings that another thread makes meanwhile.
+/// Measures the longest reading by another thread during a cancellation.
 fn stall<T: Token>() -> Measured {
     let parent = T::new();
     let children: Vec<_> = (0..MANY).map(|_| parent.child()).collect();
@@ -127,14 +128,14 @@ fn stall<T: Token>() -> Measured {
                 if cancelled {
                     return longest;
                 }
-                // What the machine did before the signal is not to be held against the token.
+                // Ignores delays of the machine before the cancellation.
                 if readings.fetch_add(1, Ordering::Relaxed) < WARM_UP {
                     longest = Duration::ZERO;
                 }
             }
         }
     });
-    // The other thread is running at this very moment, also on a busy machine.
+    // Waits until the other thread is running, also on a busy machine.
     while readings.load(Ordering::Relaxed) < WARM_UP {
         spin_loop();
     }

@@ -1,13 +1,13 @@
-//! [`Finding`]: how one row came out.
+//! [`Finding`]: the result of one row.
 
 use crate::measured::{Figure, Measured, quartile};
 
-/// One row, measured.
+/// The result of one row.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
     pub(crate) row: String,
     pub(crate) figure: Figure,
-    /// What is held against the target, once per round.
+    /// The values that are compared with the target, one per round.
     pub(crate) reached: Vec<f64>,
     pub(crate) ours: Side,
     pub(crate) peer: Option<Side>,
@@ -56,7 +56,7 @@ impl Side {
 }
 
 impl Finding {
-    /// A single number that needs no rounds.
+    /// Creates a finding from a single number, without rounds.
     pub(crate) fn count(row: &str, value: f64) -> Self {
         Self {
             row: row.to_owned(),
@@ -71,12 +71,12 @@ impl Finding {
         quartile(&self.reached, 2)
     }
 
-    /// Between these two lies the middle half of the rounds.
+    /// Returns the first and the third quartile of the rounds.
     pub(crate) fn middle_half(&self) -> (f64, f64) {
         (quartile(&self.reached, 1), quartile(&self.reached, 3))
     }
 
-    /// As a line for the process that asked for it.
+    /// Formats the finding as a line for the parent process.
     pub(crate) fn write(&self) -> String {
         let reached: Vec<_> = self.reached.iter().map(f64::to_string).collect();
         let peer = self.peer.map_or_else(String::new, Side::write);

@@ -1,4 +1,4 @@
-//! [`Group`]: ours and its peers, one batch of each in every round.
+//! [`Group`]: measures calls and their peers in rounds, one batch of each per round.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use crate::finding::{Finding, Side};
 use crate::measured::{Figure, Measured};
 use crate::options::Options;
 
-/// Long enough for the threads of the batch before to fall asleep.
+/// The pause before a batch, in which the threads of the previous batch go to sleep.
 const REST: Duration = Duration::from_millis(3);
 
-/// What is measured side by side, and which rows come of it.
+/// The lanes that are measured side by side, and the rows that compare them.
 pub(crate) struct Group<'a> {
     options: &'a Options,
     title: &'static str,
@@ -27,7 +27,7 @@ struct Comparison {
     figure: Figure,
     ours: Lane,
     peer: Option<Lane>,
-    /// What both would cost without a limit, and is taken off.
+    /// The cost without a limit, which is subtracted from both.
     plain: Option<Lane>,
 }
 
@@ -54,12 +54,12 @@ impl<'a> Group<'a> {
         Lane(self.lanes.len() - 1)
     }
 
-    /// A row that says how many times the peer's figure ours is.
+    /// Adds a row with the ratio of our figure to the peer's.
     pub(crate) fn ratio(&mut self, row: &'static str, figure: Figure, ours: Lane, peer: Lane) {
         self.compare(row, figure, ours, Some(peer), None);
     }
 
-    /// The same of what is left when the `plain` lane is taken off both.
+    /// Adds a row with that ratio, after subtracting the `plain` lane from both.
     pub(crate) fn overhead(
         &mut self,
         row: &'static str,
@@ -69,7 +69,7 @@ impl<'a> Group<'a> {
         self.compare(row, figure, ours, Some(peer), Some(plain));
     }
 
-    /// A row that has no peer.
+    /// Adds a row without a peer.
     pub(crate) fn alone(&mut self, row: &'static str, figure: Figure, ours: Lane) {
         self.compare(row, figure, ours, None, None);
     }
@@ -93,7 +93,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Runs the lanes that rows ask for: once unmeasured, then in as many rounds as said.
+    /// Runs the lanes that rows need: one unmeasured round, then the measured rounds.
     pub(crate) fn run(mut self, rounds: usize) -> Vec<Finding> {
         if self.comparisons.is_empty() {
             return Vec::new();
@@ -110,7 +110,7 @@ impl<'a> Group<'a> {
             .collect();
         for round in 0..=rounds {
             for turn in 0..used.len() {
-                // Each round begins with another lane, so that none always follows the same one.
+                // Each round starts with a different lane, which averages out effects of the order.
                 let lane = used[(turn + round) % used.len()];
                 thread::sleep(REST);
                 let batch = self.lanes[lane]();

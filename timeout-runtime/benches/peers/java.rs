@@ -1,4 +1,4 @@
-//! [`Java`]: virtual threads of a Java virtual machine, where one is named.
+//! [`Java`]: measures virtual threads of a Java virtual machine, if the environment names one.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -9,10 +9,11 @@ use std::time::Duration;
 use crate::measured::Measured;
 use crate::options::Options;
 
-/// Names a `java` of version 21 or later.
+/// The environment variable with the path of a `java` of version 21 or later.
 const VARIABLE: &str = "TIMEOUT_BENCH_JAVA";
 
-/// Waits for the number of milliseconds that it is to call for, and answers with the median.
+/// A Java process. It reads a number of milliseconds, makes calls for that time, and prints the
+/// median duration.
 pub(crate) struct Java {
     process: Child,
     to: Option<ChildStdin>,
@@ -20,7 +21,7 @@ pub(crate) struct Java {
 }
 
 impl Java {
-    /// `None` if the row is not asked for or no `java` is named.
+    /// Starts the process. Returns `None` if the row is not wanted or no `java` is named.
     pub(crate) fn start(options: &Options, row: &str) -> Option<Self> {
         let java = env::var_os(VARIABLE).filter(|_| options.wants(row))?;
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/Join.java");
@@ -40,20 +41,20 @@ impl Java {
     }
 
     pub(crate) fn measure(&mut self, time: Duration) -> Measured {
-        let mut answer = String::new();
+        let mut line = String::new();
         if let Some(to) = &mut self.to
             && writeln!(to, "{}", time.as_millis()).is_ok()
         {
-            // An answer that does not come leaves the text empty.
-            let _ = self.from.read_line(&mut answer);
+            // An error leaves the line empty.
+            let _ = self.from.read_line(&mut line);
         }
-        Measured::only(answer.trim().parse().unwrap_or(f64::NAN))
+        Measured::only(line.trim().parse().unwrap_or(f64::NAN))
     }
 }
 
 impl Drop for Java {
     fn drop(&mut self) {
-        // Without a next line it ends by itself.
+        // Closing its input makes the process exit.
         self.to = None;
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Calls whose limit passes, and how long after it the caller is free: S14 and A8.
+//! Measures how late after its limit a caller gets its error: rows S14 and A8.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -21,7 +21,9 @@ use crate::options::Options;
 const ROUNDS: usize = 15;
 const SAMPLES: u32 = 16;
 
-/// `call` says whether time was up; if the machine stood still, an operation may have been in time.
+/// Measures the lateness of `call`, which returns whether it timed out.
+///
+/// On a stalled machine, an operation can return in time. Such a call is not a sample.
 fn late(gap: Duration, mut call: impl FnMut() -> bool) -> Measured {
     let mut samples = Vec::with_capacity(SAMPLES as usize);
     let meter = Meter::start();
@@ -46,19 +48,19 @@ fn tokio(operation: impl FnOnce() -> u64 + Send + 'static) -> bool {
         .is_err()
 }
 
-/// Tells the operation when its own wait is over, since Tokio does not.
-fn tokio_and_tell() -> bool {
-    let told = Arc::new(AtomicBool::new(false));
-    let its = Arc::clone(&told);
-    let late = tokio(move || operations::obey(1, || its.load(Ordering::Relaxed)));
-    told.store(true, Ordering::Relaxed);
+/// Cancels the operation after the timeout with a flag, because Tokio does not cancel it.
+fn tokio_and_cancel() -> bool {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    let late = tokio(move || operations::obey(1, || flag.load(Ordering::Relaxed)));
+    cancelled.store(true, Ordering::Relaxed);
     late
 }
 
 pub(crate) fn sync(options: &Options) -> Vec<Finding> {
-    // Until an operation that obeys has seen it; until one that does not has ended.
+    // The gaps in which an operation ends: one that stops when cancelled, and one that does not.
     let (short, long) = (2 * NEAR, 7 * NEAR);
-    let mut group = Group::new(options, "1 ms passed, sync");
+    let mut group = Group::new(options, "limit of 1 ms, sync");
     let obeyed = group.lane(|| late(short, || annotated::obey(1).is_err()));
     let ignored = group.lane(|| late(long, || annotated::ignore(1).is_err()));
     let parked = group.lane(|| {
@@ -67,7 +69,7 @@ pub(crate) fn sync(options: &Options) -> Vec<Finding> {
             true
         })
     });
-    let tokio_obeyed = group.lane(|| late(short, tokio_and_tell));
+    let tokio_obeyed = group.lane(|| late(short, tokio_and_cancel));
     let tokio_ignored = group.lane(|| late(long, || tokio(|| operations::ignore(1))));
     group.ratio("S14a", Figure::Median, obeyed, parked);
     group.ratio("S14b", Figure::Median, ignored, parked);
@@ -78,7 +80,7 @@ pub(crate) fn sync(options: &Options) -> Vec<Finding> {
 
 pub(crate) fn awaited(options: &Options) -> Vec<Finding> {
     let runtime = &current_thread();
-    let mut group = Group::new(options, "1 ms passed, async");
+    let mut group = Group::new(options, "limit of 1 ms, async");
     let ours = group.lane(|| {
         late(Duration::ZERO, || {
             runtime.block_on(annotated::never()).is_err()

@@ -1,4 +1,4 @@
-//! Processor time where it is scarce, or where there is little to do: S16b and S16c.
+//! Measures processor time on a busy and on a mostly idle machine: rows S16b and S16c.
 
 use std::hint::spin_loop;
 use std::io::{self, Read};
@@ -49,7 +49,7 @@ pub(crate) fn beside_busy_threads(options: &Options) -> Vec<Finding> {
     group.run(ROUNDS)
 }
 
-/// Threads that compute, in a process of their own, whose time does not count as ours.
+/// A process of busy threads. Their processor time does not count for this process.
 struct Busy(Child);
 
 impl Busy {
@@ -61,13 +61,13 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        // It ends when its input does.
+        // Closing its input makes the process exit.
         self.0.stdin = None;
         let _ = self.0.wait();
     }
 }
 
-/// The job of that process.
+/// The job of the busy process.
 pub(crate) fn keep_busy() {
     for _ in 0..BUSY {
         thread::spawn(|| {
@@ -76,6 +76,6 @@ pub(crate) fn keep_busy() {
             }
         });
     }
-    // Until the other process drops its end, or ends.
+    // Returns when the parent process closes the pipe or exits.
     let _ = io::stdin().read_to_end(&mut Vec::new());
 }

@@ -1,13 +1,13 @@
-//! [`Measured`]: what one batch of calls came to.
+//! [`Measured`]: the measurements of one batch of calls.
 
 use std::time::{Duration, Instant};
 
 use crate::meter::{Cost, Meter};
 
-/// How long a batch of blocks may take.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// The maximum duration of a batch of blocks.
+const MAX_TIME: Duration = Duration::from_millis(200);
 
-/// One batch. Times are in nanoseconds; what is not of a single call is per call.
+/// The measurements of one batch. Times are in nanoseconds, and totals are per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measured {
     median: f64,
@@ -22,13 +22,13 @@ pub(crate) struct Measured {
 /// One of the numbers of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure {
-    /// Half of the calls took no longer.
+    /// The median duration of a call.
     Median,
-    /// 99 of 100 calls took no longer.
+    /// The 99th percentile of the durations.
     Tail,
     /// The longest call.
     Worst,
-    /// Time that passed, over all callers, per call.
+    /// Elapsed time of the batch per call of all callers.
     Wall,
     /// Calls per second, over all callers.
     Throughput,
@@ -36,11 +36,11 @@ pub(crate) enum Figure {
     Cpu,
     /// Allocations per call.
     Allocations,
-    /// Bytes per call; where a batch says so, less what is not ours.
+    /// Allocated bytes per call, minus the bytes that the batch excludes.
     Bytes,
-    /// Bytes that each of many holds.
+    /// Bytes that each pending call holds.
     Held,
-    /// A number that is not of calls, such as one of threads.
+    /// Another number, such as a number of threads.
     Count,
 }
 
@@ -75,7 +75,8 @@ impl Figure {
 }
 
 impl Measured {
-    /// A batch of `calls` calls that took `wall` together; `samples` are times of a call, in nanoseconds.
+    /// Creates a batch of `calls` calls that took `wall` in total. `samples` are durations of calls
+    /// in nanoseconds.
     pub(crate) fn new(mut samples: Vec<f64>, calls: u64, wall: Duration, cost: Cost) -> Self {
         samples.sort_by(f64::total_cmp);
         let at = |hundredths: usize| {
@@ -94,7 +95,7 @@ impl Measured {
         }
     }
 
-    /// A batch of which only one number is known.
+    /// Creates a batch with a single number.
     pub(crate) fn only(value: f64) -> Self {
         let batch = Self {
             median: value,
@@ -103,13 +104,13 @@ impl Measured {
         batch.without_cost()
     }
 
-    /// Leaves out of the bytes what anybody would have to allocate.
+    /// Excludes bytes that every implementation has to allocate.
     pub(crate) fn without_bytes(mut self, bytes: usize) -> Self {
         self.bytes -= number(bytes as u64);
         self
     }
 
-    /// Says that nobody has measured what the batch took besides time.
+    /// Marks processor time and allocations as not measured.
     pub(crate) fn without_cost(mut self) -> Self {
         self.cpu = f64::NAN;
         self.allocations = f64::NAN;
@@ -131,12 +132,14 @@ impl Measured {
     }
 }
 
-/// Calls that are too short for a clock reading each: every sample is the mean of a block.
+/// Measures calls that are too short for a clock reading each. Every sample is the mean of a block.
 pub(crate) fn blocks(count: u32, calls: u32, call: impl FnMut()) -> Measured {
     blocks_that_count(count, calls, call, |_| true)
 }
 
-/// The same of the blocks that `counts` says yes to when they are over, for as long as it may take to get so many.
+/// As [`blocks`], but keeps only the blocks for which `counts` returns `true`.
+///
+/// Returns fewer than `count` samples if they take longer than [`MAX_TIME`].
 pub(crate) fn blocks_that_count(
     count: u32,
     calls: u32,
@@ -147,7 +150,7 @@ pub(crate) fn blocks_that_count(
     let mut all = 0;
     let meter = Meter::start();
     let begun = Instant::now();
-    while samples.len() < count as usize && begun.elapsed() < PATIENCE {
+    while samples.len() < count as usize && begun.elapsed() < MAX_TIME {
         let block = Instant::now();
         for _ in 0..calls {
             call();
@@ -172,13 +175,13 @@ pub(crate) fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// The value at so many quarters of the way through the sorted values, of those that are known.
+/// Returns a quartile of the values, ignoring those that are not measured.
 pub(crate) fn quartile(values: &[f64], quarters: usize) -> f64 {
     let known = values.iter().copied().filter(|value| !value.is_nan());
     let mut sorted: Vec<_> = known.collect();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().saturating_sub(1);
-    // Rounded, so that the median of an even number is the upper of the two in the middle.
+    // Rounds the index, so that the median of an even number of values is the upper middle one.
     sorted
         .get((last * quarters + 2) / 4)
         .copied()

@@ -1,4 +1,4 @@
-//! [`Meter`]: the processor time and the allocations of the whole process.
+//! [`Meter`]: measures the processor time and the allocations of the whole process.
 
 use std::alloc::System;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use alloc_tracker::{Allocator, ProcessSpan, Session};
 use cpu_time::ProcessTime;
 
-/// Counts in each thread on its own, so that counting makes no two threads wait for each other.
+/// Counts per thread, so that counting causes no contention.
 #[global_allocator]
 static ALLOCATOR: Allocator<System> = Allocator::system();
 
-/// Reads both clocks from its start to its stop.
+/// Measures from [`start`](Self::start) to [`stop`](Self::stop).
 pub(crate) struct Meter {
     session: Session,
     allocated: ProcessSpan,
     cpu: ProcessTime,
 }
 
-/// What all threads together took.
+/// The cost of a batch over all threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     pub(crate) cpu: Duration,
@@ -29,7 +29,7 @@ impl Meter {
     pub(crate) fn start() -> Self {
         let session = Session::new();
         let allocated = session.operation("batch").measure_process();
-        // Last, since adding up what all threads have allocated takes time.
+        // Started last, because summing up the allocations of all threads takes time.
         let cpu = ProcessTime::now();
         Self {
             session,

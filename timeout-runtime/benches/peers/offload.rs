@@ -1,4 +1,4 @@
-//! Other ways to run an operation on another thread and to wait for it no longer than a limit.
+//! The peers: other ways to run an operation on another thread and wait for it with a limit.
 
 use std::process;
 use std::sync::{LazyLock, mpsc};
@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::operations::{FAR, Operation};
 
-/// As many workers as the machine that the targets were set on has cores.
+/// Has two workers, the number of cores of the machine on which the targets were set.
 pub(crate) static TOKIO: LazyLock<Runtime> = LazyLock::new(|| {
     Builder::new_multi_thread()
         .worker_threads(2)
@@ -18,34 +18,34 @@ pub(crate) static TOKIO: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 pub(crate) fn thread_per_call(operation: Operation, x: u64) -> u64 {
-    let (answer, answered) = mpsc::channel();
-    thread::spawn(move || answer.send(operation(x)));
-    in_time(answered.recv_timeout(FAR))
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(operation(x)));
+    in_time(receiver.recv_timeout(FAR))
 }
 
 pub(crate) fn tokio(operation: Operation, x: u64) -> u64 {
-    let answered = TOKIO.block_on(async {
+    let result = TOKIO.block_on(async {
         let operation = tokio::task::spawn_blocking(move || operation(x));
         tokio::time::timeout(FAR, operation).await
     });
-    in_time(in_time(answered))
+    in_time(in_time(result))
 }
 
 pub(crate) fn rayon(operation: Operation, x: u64) -> u64 {
-    let (answer, answered) = crossbeam_channel::bounded(1);
+    let (sender, receiver) = crossbeam_channel::bounded(1);
     rayon::spawn(move || {
-        // The one who waits has gone when time was up.
-        let _ = answer.send(operation(x));
+        // An error means that the caller has stopped waiting.
+        let _ = sender.send(operation(x));
     });
-    in_time(answered.recv_timeout(FAR))
+    in_time(receiver.recv_timeout(FAR))
 }
 
-/// The answer of a call whose limit is too far away to be missed.
+/// Returns the value of a call whose limit is too long to pass.
 ///
-/// Ends the process otherwise: a panic would leave other callers waiting for this one.
-pub(crate) fn in_time<T, E: std::fmt::Display>(answered: Result<T, E>) -> T {
-    answered.unwrap_or_else(|error| {
-        eprintln!("a call did not answer in time: {error}");
+/// Exits the process on an error: a panic would leave other callers waiting for this one.
+pub(crate) fn in_time<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| {
+        eprintln!("a call did not return in time: {error}");
         process::exit(2)
     })
 }

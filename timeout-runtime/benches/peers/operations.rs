@@ -1,4 +1,4 @@
-//! What the calls do, without any limit.
+//! The measured operations, without a limit.
 
 use std::hint::{black_box, spin_loop};
 use std::pin::Pin;
@@ -6,16 +6,16 @@ use std::task::{Context, Poll};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// As every way of calling takes it.
+/// The type of operation that every peer runs.
 pub(crate) type Operation = fn(u64) -> u64;
 
-/// The limit of calls that are to end in time.
+/// The limit of calls that end in time.
 pub(crate) const FAR: Duration = Duration::from_secs(5);
 
-/// The limit of calls that are to end late, and how long an operation sleeps.
+/// The limit of calls that time out, and the duration of an operation that sleeps.
 pub(crate) const NEAR: Duration = Duration::from_millis(1);
 
-/// Over at once.
+/// Returns immediately.
 pub(crate) fn add(x: u64) -> u64 {
     black_box(x) + 1
 }
@@ -35,21 +35,21 @@ pub(crate) fn sleep(x: u64) -> u64 {
     x + 1
 }
 
-/// Looks at nothing for 5 ms.
+/// Blocks its thread for 5 ms, and ignores a cancellation.
 pub(crate) fn ignore(x: u64) -> u64 {
     thread::sleep(5 * NEAR);
     x + 1
 }
 
-/// Goes on until it is told to stop.
-pub(crate) fn obey(x: u64, told: impl Fn() -> bool) -> u64 {
-    while !told() {
+/// Runs until it is cancelled.
+pub(crate) fn obey(x: u64, is_cancelled: impl Fn() -> bool) -> u64 {
+    while !is_cancelled() {
         thread::sleep(Duration::from_micros(100));
     }
     x + 1
 }
 
-/// Pending so many times, and wakes its task each time.
+/// A future that is pending so many times, and wakes its task each time.
 #[derive(Debug)]
 pub(crate) struct Pends(pub(crate) u32);
 

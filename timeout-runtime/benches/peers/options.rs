@@ -1,20 +1,20 @@
-//! [`Options`]: what the command line asks for.
+//! [`Options`]: the command line.
 
 use lexopt::{Arg, Error, Parser, ValueExt};
 
-/// What is measured, and how often.
+/// The rows to measure, and the number of rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     only: Vec<String>,
     rounds: Option<usize>,
-    /// Whether a missed target ends the program with an error.
+    /// Whether a missed target is an error.
     pub(crate) gate: bool,
-    /// What this process does for the one that started it, with its arguments.
+    /// The job of a child process, and its arguments.
     pub(crate) job: Option<(String, Vec<String>)>,
 }
 
 impl Options {
-    /// `None` if Cargo runs this program as a test, not as a benchmark.
+    /// Parses the command line. Returns `None` if Cargo runs this program as a test.
     pub(crate) fn read() -> Result<Option<Self>, Error> {
         if !std::env::args_os().any(|argument| argument == "--bench") {
             return Ok(None);
@@ -45,17 +45,17 @@ impl Options {
         Ok(Some(options))
     }
 
-    /// How many rounds, where `usual` is what a full run takes.
+    /// Returns the number of rounds. `usual` is the default.
     pub(crate) fn rounds(&self, usual: usize) -> usize {
         self.rounds.unwrap_or(usual).max(1)
     }
 
-    /// The same as an argument for a process of this one, if it was given.
+    /// Returns the number of rounds on the command line, to pass it on to a child process.
     pub(crate) fn asked_rounds(&self) -> Option<usize> {
         self.rounds
     }
 
-    /// Whether the row is asked for: `S1` takes `S1` and `S1e`, not `S10`.
+    /// Returns whether to measure the row. `S1` selects `S1` and `S1e`, but not `S10`.
     pub(crate) fn wants(&self, row: &str) -> bool {
         self.only.is_empty()
             || self.only.iter().any(|prefix| {
@@ -66,7 +66,7 @@ impl Options {
             })
     }
 
-    /// Whether this process measures on behalf of another one, which has set the environment for it.
+    /// Returns whether this is a child process, with the environment that its parent has set.
     pub(crate) fn inside(&self) -> bool {
         self.job.is_some()
     }

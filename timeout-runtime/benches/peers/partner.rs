@@ -1,4 +1,6 @@
-//! [`Partner`]: a thread that answers one caller at once: what handing over to another thread costs at least.
+//! [`Partner`]: a thread that responds to one caller immediately.
+//!
+//! It measures the minimum cost of handing an operation over to another thread.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -12,18 +14,18 @@ const CALLER: u32 = 0;
 const PARTNER: u32 = 1;
 const END: u32 = 2;
 
-/// How both sides wait for each other.
+/// How the two threads wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Parked,
     Spinning,
 }
 
-/// Whose turn it is, alone on its cache line.
+/// The side whose turn it is. Padded to a cache line to avoid false sharing.
 #[repr(align(128))]
 struct Turn(AtomicU32);
 
-/// Of the thread that makes it, which alone may call.
+/// A partner thread. Only the thread that creates it may call it.
 pub(crate) struct Partner {
     waiting: Waiting,
     turn: Arc<Turn>,
@@ -35,8 +37,8 @@ impl Partner {
     pub(crate) fn new(waiting: Waiting) -> Self {
         let turn = Arc::new(Turn(AtomicU32::new(CALLER)));
         let caller = thread::current();
-        let its = Arc::clone(&turn);
-        let thread = thread::spawn(move || answer(waiting, &its, &caller));
+        let shared = Arc::clone(&turn);
+        let thread = thread::spawn(move || respond(waiting, &shared, &caller));
         Self {
             waiting,
             turn,
@@ -47,7 +49,7 @@ impl Partner {
 
     pub(crate) fn call(&self, x: u64) -> u64 {
         let turn = &self.turn.0;
-        // Release: the partner sees what the caller did before; each Acquire below is its other half.
+        // Release publishes the caller's writes to the partner, and pairs with its Acquire loads.
         match self.waiting {
             Waiting::Parked => {
                 let begun = Instant::now();
@@ -78,7 +80,7 @@ impl Drop for Partner {
     }
 }
 
-fn answer(waiting: Waiting, turn: &Turn, caller: &Thread) {
+fn respond(waiting: Waiting, turn: &Turn, caller: &Thread) {
     loop {
         match turn.0.load(Ordering::Acquire) {
             END => return,

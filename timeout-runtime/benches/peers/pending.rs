@@ -1,4 +1,4 @@
-//! 100 000 futures that wait for one deadline: A6.
+//! Measures 100 000 pending calls with one deadline: row A6.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use crate::process_status::memory;
 const ROUNDS: usize = 7;
 const MANY: u32 = 100_000;
 
-/// Enough to make all of them, also on a busy machine.
+/// Time to create all calls, also on a busy machine.
 const SOON: Duration = Duration::from_secs(1);
 const FAR: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A task without any limit.
+    /// A task without a limit.
     Bare,
     Ours,
     Tokio,
 }
 
-/// Tasks that have all been polled.
+/// Tasks, each of which has been polled once.
 struct Waiting {
     runtime: Runtime,
     tasks: Vec<JoinHandle<()>>,
@@ -74,15 +74,15 @@ impl Waiting {
     fn end(self) {
         self.runtime.block_on(async {
             for task in self.tasks {
-                // One that was aborted says so.
+                // An error means that the task was aborted.
                 let _ = task.await;
             }
         });
     }
 }
 
-/// From the deadline to the end of the last one.
-fn fire(kind: Kind) -> Measured {
+/// Measures the time from the deadline to the end of the last call.
+fn expire(kind: Kind) -> Measured {
     let ends = Instant::now() + SOON;
     let waiting = Waiting::start(kind, ends);
     if Instant::now() >= ends {
@@ -92,7 +92,7 @@ fn fire(kind: Kind) -> Measured {
     Measured::only(nanoseconds(ends.elapsed()))
 }
 
-/// Each one's part of the time in which all are dropped.
+/// Measures the time to drop all calls, per call.
 fn abort(kind: Kind) -> Measured {
     let waiting = Waiting::start(kind, Instant::now() + FAR);
     let begun = Instant::now();
@@ -103,19 +103,19 @@ fn abort(kind: Kind) -> Measured {
     Measured::only(nanoseconds(begun.elapsed()) / f64::from(MANY))
 }
 
-/// What each of them holds, measured in a process that has held nothing before.
+/// Measures the memory of a call, in a fresh process.
 fn held(kind: Kind) -> Measured {
     let bytes = child::finished(&mut child::command("pending", &[&format!("{kind:?}")]));
     let bytes = bytes.and_then(|bytes| bytes.trim().parse().ok());
     Measured::only(bytes.unwrap_or(f64::NAN))
 }
 
-/// The job of that process.
+/// The job of the process that measures the memory.
 pub(crate) fn hold(words: &[String]) {
     let kinds = [Kind::Bare, Kind::Ours, Kind::Tokio];
     let named = |kind: &Kind| words.first() == Some(&format!("{kind:?}"));
     let kind = kinds.into_iter().find(named).expect("a kind");
-    // What the process takes for its first call, its timer for one.
+    // Makes the allocations of a first call, such as those of the timer.
     drop(current_thread().block_on(annotated::never()));
     let before = memory();
     let waiting = Waiting::start(kind, Instant::now() + FAR);
@@ -134,7 +134,7 @@ pub(crate) fn all(options: &Options) -> Vec<Finding> {
     if memory().is_some() {
         group.overhead("A6a", Figure::Held, [ours, of_tokio, bare]);
     }
-    let [ours, of_tokio] = [Kind::Ours, Kind::Tokio].map(|kind| group.lane(move || fire(kind)));
+    let [ours, of_tokio] = [Kind::Ours, Kind::Tokio].map(|kind| group.lane(move || expire(kind)));
     group.ratio("A6b", Figure::Median, ours, of_tokio);
     let [ours, of_tokio] = [Kind::Ours, Kind::Tokio].map(|kind| group.lane(move || abort(kind)));
     group.ratio("A6c", Figure::Median, ours, of_tokio);

@@ -1,8 +1,8 @@
-//! What Linux says of this process.
+//! Reads the number of threads and the memory of this process from Linux.
 
 use std::fs;
 
-/// A number from `/proc/self/status`, as it stands there; `None` elsewhere.
+/// Reads a number from `/proc/self/status`. Returns `None` on other systems.
 fn entry(name: &str) -> Option<u32> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -17,7 +17,7 @@ pub(crate) fn threads() -> Option<u32> {
     entry("Threads")
 }
 
-/// Memory in use, in bytes.
+/// Returns the memory in use, in bytes.
 pub(crate) fn memory() -> Option<f64> {
     Some(f64::from(entry("VmRSS")?) * 1024.0)
 }

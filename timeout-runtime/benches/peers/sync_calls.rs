@@ -1,4 +1,4 @@
-//! Sync calls that answer in time: S1 to S11, S15 and S16a.
+//! Measures sync calls that return in time: rows S1 to S11, S15 and S16a.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) fn sleep(x: u64) -> u64 {
     in_time(annotated::sleep(x))
 }
 
-/// Calls that carry nothing from one to the next.
+/// Measures calls without state.
 pub(crate) fn plain(callers: Callers, call: Operation) -> impl FnMut() -> Measured {
     move || callers.measure(|| call)
 }
@@ -45,12 +45,12 @@ pub(crate) fn partners(callers: Callers, waiting: Waiting) -> impl FnMut() -> Me
     }
 }
 
-/// One caller of an operation that is over at once.
+/// Measures one caller of an operation that returns immediately.
 pub(crate) fn one_caller(options: &Options) -> Vec<Finding> {
     let one = Callers::new(1);
     let mut group = Group::new(options, "1 caller");
     let ours = group.lane(plain(one, add));
-    let heard = group.lane(move || {
+    let with_listener = group.lane(move || {
         let _listener = add_listener(|event| {
             black_box(event);
         });
@@ -61,9 +61,9 @@ pub(crate) fn one_caller(options: &Options) -> Vec<Finding> {
     let threads = group.lane(plain(one, |x| thread_per_call(operations::add, x)));
     let spinning = group.lane(partners(one, Waiting::Spinning));
     group.ratio("S1", Figure::Median, ours, of_rayon);
-    group.ratio("S1e", Figure::Median, heard, of_rayon);
+    group.ratio("S1e", Figure::Median, with_listener, of_rayon);
     group.ratio("S2", Figure::Median, ours, of_tokio);
-    group.ratio("S2e", Figure::Median, heard, of_tokio);
+    group.ratio("S2e", Figure::Median, with_listener, of_tokio);
     group.ratio("S3", Figure::Median, ours, threads);
     group.ratio("S4", Figure::Median, ours, spinning);
     group.ratio("S16a", Figure::Cpu, ours, of_tokio);
@@ -80,7 +80,7 @@ pub(crate) fn one_caller(options: &Options) -> Vec<Finding> {
     group.run(ROUNDS)
 }
 
-/// The same in a process whose workers do not spin.
+/// Measures the same in a process whose workers do not spin.
 pub(crate) fn without_spinning(options: &Options) -> Vec<Finding> {
     if !options.inside() {
         let rows = ["S5", "S6a", "S6b", "J1b"];
@@ -143,7 +143,7 @@ fn crowd(group: &mut Group<'_>, count: usize, ms: u64) -> [Lane; 3] {
     ]
 }
 
-/// What comes on top of an operation that takes time.
+/// Measures the overhead over operations that take time.
 pub(crate) fn overheads(options: &Options) -> Vec<Finding> {
     let one = Callers::new(1);
     let mut group = Group::new(options, "100 µs of work");

@@ -1,10 +1,10 @@
-//! The table, and which rows miss their target.
+//! Prints the table of results, and finds the rows that miss their target.
 
 use crate::finding::{Finding, Side};
 use crate::options::Options;
 use crate::targets::{ROWS, Row, Target};
 
-/// Prints it, and says which rows have missed.
+/// Prints the table. Returns the names of the rows that miss their target.
 pub(crate) fn print(options: &Options, findings: &[Finding]) -> Vec<&'static str> {
     println!(
         "| row | what | target | reached | middle half | ours | peer | unit | CPU ns | allocations | bytes | |"
@@ -42,13 +42,13 @@ fn line(row: &Row, finding: &Finding, met: bool) -> String {
             .filter(|value| !value.is_nan());
         known.map(short).collect::<Vec<_>>().join(" / ")
     };
-    let verdict = match row.target {
+    let mark = match row.target {
         Target::None => "",
         _ if met => "ok",
         _ => "MISSED",
     };
     format!(
-        "| {} | {} | {} | **{}** | {} to {} | {} | {} | {} | {} | {} | {} | {verdict} |",
+        "| {} | {} | {} | **{}** | {} to {} | {} | {} | {} | {} | {} | {} | {mark} |",
         row.name,
         row.what,
         aim(row.target),
@@ -75,7 +75,9 @@ fn aim(target: Target) -> String {
     }
 }
 
-/// Three digits that matter, or all before the point; a question mark for what could not be measured.
+/// Formats a value with three significant digits, or without decimals if it is larger.
+///
+/// A value that could not be measured is a question mark.
 fn short(value: f64) -> String {
     match value.abs() {
         size if size.is_nan() => "?".to_owned(),
@@ -87,7 +89,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Digits in threes, as in 15 911 730.
+/// Groups the digits in threes, as in 15 911 730.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,4 +1,4 @@
-//! [`Row`]: what is measured, and what is to be reached.
+//! [`Row`]: the rows of the table, and their targets.
 
 use Target::{AtLeast, AtMost, None, PerCall};
 
@@ -10,14 +10,16 @@ pub(crate) struct Row {
     pub(crate) target: Target,
 }
 
-/// What the median over the rounds is held against.
+/// The target for the median over the rounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     AtMost(f64),
     AtLeast(f64),
-    /// At most so many for each call. What happens once in a thousand calls, such as that a second worker is started, is no cost of a call.
+    /// At most so many per call, with a tolerance of one in a thousand.
+    ///
+    /// It covers rare events, such as the start of a second worker.
     PerCall(f64),
-    /// Only to be known.
+    /// No target: the row is informative.
     None,
 }
 
@@ -36,7 +38,7 @@ const fn row(name: &'static str, target: Target, what: &'static str) -> Row {
     Row { name, what, target }
 }
 
-/// In the order of the table. "A / B" is a figure of ours in A, divided by the same figure of B.
+/// The rows, in the order of the table. "A / B" is our figure in situation A, divided by that of B.
 #[rustfmt::skip] // a row is a line
 pub(crate) const ROWS: &[Row] = &[
     row("S1", AtMost(0.65), "1 caller / rayon::spawn and crossbeam-channel"),
@@ -63,12 +65,12 @@ pub(crate) const ROWS: &[Row] = &[
     row("S12a", AtLeast(0.88), "64 callers, 1 ms of sleep, throughput / no limit"),
     row("S12b", AtLeast(3.0), "64 callers, 1 ms of sleep, throughput / a thread per call"),
     row("S13", AtMost(64.0), "64 callers, 1 ms of sleep: threads besides the callers"),
-    row("S14a", AtMost(1.25), "1 ms passed, operation stops: lateness / park_timeout"),
-    row("S14b", AtMost(1.25), "1 ms passed, operation goes on: lateness / park_timeout"),
-    row("S14c", AtMost(0.12), "1 ms passed, operation stops: lateness / Tokio"),
-    row("S14d", AtMost(0.12), "1 ms passed, operation goes on: lateness / Tokio"),
+    row("S14a", AtMost(1.25), "limit of 1 ms, operation stops: lateness / park_timeout"),
+    row("S14b", AtMost(1.25), "limit of 1 ms, operation continues: lateness / park_timeout"),
+    row("S14c", AtMost(0.12), "limit of 1 ms, operation stops: lateness / Tokio"),
+    row("S14d", AtMost(0.12), "limit of 1 ms, operation continues: lateness / Tokio"),
     row("S15a", PerCall(1.0), "allocations of a call"),
-    row("S15b", PerCall(128.0), "bytes of a call besides argument and answer"),
+    row("S15b", PerCall(128.0), "bytes of a call besides argument and result"),
     row("S16a", AtMost(0.3), "1 caller, processor time / Tokio"),
     row("S16b", AtMost(1.3), "a call each ms, processor time / two threads that park"),
     row("S16c", AtMost(0.7), "beside 2 busy threads, processor time / Tokio"),
@@ -82,10 +84,10 @@ pub(crate) const ROWS: &[Row] = &[
     row("A5a", AtMost(0.0), "allocations of a call, ready"),
     row("A5b", AtMost(0.0), "allocations of a call, pending once"),
     row("A6a", AtMost(1.0), "100 000 pending, memory on top of the task / Tokio's timeout"),
-    row("A6b", AtMost(0.85), "100 000 pending, deadline to the last one's end / Tokio's timeout"),
+    row("A6b", AtMost(0.85), "100 000 pending, from the deadline to the last call's end / Tokio's timeout"),
     row("A6c", AtMost(1.1), "100 000 pending, dropped / Tokio's timeout"),
     row("A7", AtMost(1.3), "a poll of a call, on top of the operation / task_local! scope"),
-    row("A8", AtMost(0.2), "1 ms passed: lateness / Tokio's timeout"),
+    row("A8", AtMost(0.2), "limit of 1 ms: lateness / Tokio's timeout"),
     row("T1a", AtMost(1.2), "is_cancelled, 1 thread / an acquire load"),
     row("T1b", AtMost(1.2), "is_cancelled, 2 threads / an acquire load"),
     row("T1c", AtMost(1.2), "is_cancelled of a grandchild, 1 thread / an acquire load"),

@@ -1,4 +1,4 @@
-//! Tokens one by one: T1 to T4.
+//! Measures operations on single tokens: rows T1 to T4.
 
 use std::hint::black_box;
 use std::mem;
@@ -19,11 +19,11 @@ use crate::options::Options;
 
 const ROUNDS: usize = 31;
 const BLOCKS: u32 = 500;
-/// Longer than any block takes, shorter than a thread waits for its turn on a core.
-const AT_ONE_GO: Duration = Duration::from_micros(500);
+/// Longer than any block, and shorter than a time slice: a longer block was preempted.
+const MAX_BLOCK: Duration = Duration::from_micros(500);
 const SIBLINGS: usize = 1000;
 
-/// The calling thread reads, and so many others do nothing else meanwhile.
+/// Measures reads on this thread while `others` threads read as well.
 fn reading(others: usize, read: impl Fn() -> bool + Sync) -> Measured {
     let stop = AtomicBool::new(false);
     let progress = AtomicU64::new(0);
@@ -45,11 +45,11 @@ fn reading(others: usize, read: impl Fn() -> bool + Sync) -> Measured {
             || {
                 black_box(read());
             },
-            // On a busy machine the others do not always run, or only while this thread does not.
+            // On a busy machine the others do not always run, or run only instead of this thread.
             |took| {
                 let now = progress.load(Ordering::Relaxed);
-                let met = mem::replace(&mut before, now) != now && took < AT_ONE_GO;
-                others == 0 || met
+                let overlapped = mem::replace(&mut before, now) != now && took < MAX_BLOCK;
+                others == 0 || overlapped
             },
         );
         stop.store(true, Ordering::Relaxed);
@@ -76,17 +76,17 @@ pub(crate) fn reads(options: &Options) -> Vec<Finding> {
         group.ratio(rows[1], Figure::Median, deep, load);
         group.ratio(rows[2], Figure::Median, ours, peer);
         if others == 0 {
-            let asked = group.lane(|| in_time(annotated::inside(asks)));
-            group.ratio("T3", Figure::Median, asked, peer);
+            let free_function = group.lane(|| in_time(annotated::inside(free_function)));
+            group.ratio("T3", Figure::Median, free_function, peer);
         }
         findings.extend(group.run(ROUNDS));
     }
     findings
 }
 
-/// Inside a call, through what the thread knows of it.
-fn asks() -> Measured {
-    reading(0, annotated::is_told)
+/// Measures `timeout_runtime::is_cancelled`; runs inside a call.
+fn free_function() -> Measured {
+    reading(0, annotated::is_cancelled)
 }
 
 pub(crate) fn made(options: &Options) -> Vec<Finding> {
