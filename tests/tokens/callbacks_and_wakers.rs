@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use support::{
     ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, eventually, limit, runtime, short, until_fired,
 };
 use timeout_runtime::{
-    CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
+    CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError, timeout,
 };
 
 const LONG: u64 = 60_000;
@@ -323,4 +326,70 @@ fn a_waker_that_panics_while_a_token_is_cancelled_keeps_no_other_from_waking() {
     assert!(cancelled.is_ok());
     assert!(woken.is_open());
     assert_eq!(support::poll_once(&mut waits, &woken), Poll::Ready(()));
+}
+
+/// Registers a waker with `token` that blocks until `leave` opens; a gate that opens when it is
+/// called, and the waiting future.
+fn block_waker(token: &CancelToken, leave: &Gate) -> (Gate, Pin<Box<impl Future + use<>>>) {
+    let (entered, held) = (Gate::new(), leave.clone());
+    let is_in = entered.clone();
+    let blocks = waker(move || {
+        is_in.open();
+        held.wait();
+    });
+    let mut cancelled = Box::pin(token.clone().cancelled_owned());
+    let polled = cancelled.as_mut().poll(&mut Context::from_waker(&blocks));
+    assert!(polled.is_pending());
+    (entered, cancelled)
+}
+
+/// All waiters and callbacks of a token waited for each other's wakers.
+#[test]
+fn a_waker_that_blocks_at_a_deadline_delays_no_callback_and_no_thread_that_waits() {
+    let leave = Gate::new();
+    let around = CallContext::detached().with_deadline(Deadline::after(Duration::from_millis(200)));
+    let token = around.run(CancelToken::current);
+    let (_entered, _waiting) = block_waker(&token, &leave);
+    let called = Gate::new();
+    let calls = called.clone();
+    let child = token.child();
+    child.on_cancel(move || calls.open()).forget();
+    let cause = support::before_it_opens(&leave, move || {
+        called.wait();
+        child.wait_timeout(Duration::MAX)
+    });
+    assert_eq!(cause, Some(Cause::DeadlineExceeded));
+}
+
+/// A waiter inside the operation was not woken yet when the operation was polled for the last time.
+#[test]
+fn the_last_poll_of_an_inline_call_sees_the_cancellation_although_another_waker_blocks() {
+    let leave = Gate::new();
+    let upstream = CancelToken::new();
+    let (entered, _waiting) = block_waker(&upstream, &leave);
+    let sees = Gate::new();
+    let mut call = Box::pin(watching(&upstream, sees.clone()));
+    assert!(support::poll_once(&mut call, &Gate::new()).is_pending());
+    let canceller = {
+        let upstream = upstream.clone();
+        thread::spawn(move || upstream.cancel())
+    };
+    entered.wait();
+    let polled = support::poll_once(&mut call, &Gate::new());
+    leave.open();
+    canceller.join().unwrap();
+    assert!(matches!(polled, Poll::Ready(Err(_))), "{polled:?}");
+    assert!(sees.is_open(), "the operation did not see its cancellation");
+}
+
+#[timeout(name = "wakers::watching", secs = 60, upstream = upstream)]
+async fn watching(upstream: &CancelToken, sees: Gate) -> Result<(), TimeoutError> {
+    // It polls a future only after that future's own waker was called.
+    let mut futures = FuturesUnordered::new();
+    futures.push(async {
+        cancel_token.cancelled().await;
+        sees.open();
+    });
+    while futures.next().await.is_some() {}
+    pending().await
 }

@@ -123,7 +123,8 @@ impl CallView<'_> {
         }
         let terms = self.terms;
         if wait.over.is_none() {
-            if self.cancellation().is_some() {
+            if let Some((cause, _)) = self.cancellation() {
+                self.finish_cancellation(cause);
                 wait.over = Some(terms.now().plus(terms.grace()).min(terms.end()));
             } else if terms.clock().has_reached(terms.deadline()) {
                 self.expire_token();
@@ -141,6 +142,16 @@ impl CallView<'_> {
     /// Why the token was cancelled, unless that happened after the deadline of the call.
     fn cancellation(&self) -> Option<(Cause, Option<Reason>)> {
         self.token.and_then(Head::cancellation_before_deadline)
+    }
+
+    /// Wakes the waiters that the canceller has not woken yet. A caller that polls the operation
+    /// polls it once more, and a waiter inside it must see the cancellation then.
+    fn finish_cancellation(&self, cause: Cause) {
+        if self.state.caller == Caller::Polling {
+            if let Some(token) = self.token {
+                token.cancel(cause, None);
+            }
+        }
     }
 
     /// Cancels the token at the deadline, unless the policy says `cancel = false`.

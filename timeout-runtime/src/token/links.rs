@@ -2,11 +2,13 @@
 //! Guarded by the lock of the node.
 
 use std::task::Waker;
+use std::vec;
 
 use crate::error::{Cause, Reason};
 use crate::frame;
 use crate::memory::Table;
 use crate::muted;
+use crate::parking;
 use crate::timer;
 use crate::unwind::{self, Kept};
 
@@ -51,6 +53,8 @@ pub(super) struct Links {
 pub(super) struct More {
     pub(super) children: Table<NodeWeak>,
     pub(super) waiters: Table<Option<Waker>>,
+    /// Waiters of a cancelled token that are still to be woken.
+    unwoken: vec::IntoIter<Waker>,
     pub(super) callbacks: Table<Callback>,
     pub(super) alarm: Option<timer::Key>,
     pub(super) reason: Option<Reason>,
@@ -62,7 +66,12 @@ pub(super) struct More {
 #[derive(Default)]
 pub(super) struct ToNotify {
     pub(super) children: Vec<(NodeRef, Cause, Option<Reason>)>,
-    pub(super) wakers: Vec<Waker>,
+    /// Wakers of threads that park in a wait of ours. They cannot block.
+    pub(super) parked: Vec<Waker>,
+    /// The other wakers of callers.
+    pub(super) callers: Vec<Waker>,
+    /// The tokens below that have unwoken waiters.
+    pub(super) waiting: Vec<NodeRef>,
     pub(super) callbacks: Vec<Callback>,
     pub(super) alarms: Vec<timer::Key>,
 }
@@ -74,13 +83,37 @@ impl Links {
 
     /// Moves everything that a cancellation notifies. Children stay until they are dropped.
     pub(super) fn release(&mut self, to_notify: &mut ToNotify) {
-        to_notify.wakers.extend(self.caller_waker.take());
+        if let Some(caller) = self.caller_waker.take() {
+            if parking::unparks(&caller) {
+                to_notify.parked.push(caller);
+            } else {
+                to_notify.callers.push(caller);
+            }
+        }
         let Some(more) = &mut self.more else {
             return;
         };
         to_notify.alarms.extend(more.alarm.take());
-        to_notify.wakers.extend(more.waiters.take_all().flatten());
         to_notify.callbacks.extend(more.callbacks.take_all());
+        let waiters = more.waiters.take_all().flatten();
+        let (parked, others): (Vec<_>, Vec<_>) = waiters.partition(parking::unparks);
+        to_notify.parked.extend(parked);
+        more.unwoken = others.into_iter();
+    }
+
+    /// Takes a waiter that is still to be woken.
+    pub(super) fn next_unwoken(&mut self) -> Option<Waker> {
+        let more = self.more.as_mut()?;
+        let next = more.unwoken.next();
+        if next.is_none() {
+            more.unwoken = vec::IntoIter::default();
+        }
+        next
+    }
+
+    pub(super) fn has_unwoken(&self) -> bool {
+        let more = self.more.as_ref();
+        more.is_some_and(|more| !more.unwoken.as_slice().is_empty())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -99,6 +132,7 @@ impl Links {
         if let Some(mut more) = more {
             more.alarm.take().into_iter().for_each(timer::disarm);
             more.waiters.take_all().for_each(unwind::drop_catching);
+            more.unwoken.for_each(unwind::drop_catching);
             unwind::drop_catching(more.reason.take());
         }
         if let Some(parents) = parents {

@@ -16,10 +16,11 @@
 //!    So a cancellation is never missed and never delivered twice.
 //! 3. A node holds its parents strongly; a parent holds its children weakly. A dropped child
 //!    unlinks itself.
-//! 4. `cancel` walks the tree with a work list: first it cancels all nodes below, then it wakes the
-//!    waiters, then it runs the callbacks. A second `cancel` at the same time walks the tree too,
-//!    with the first cause, so all nodes below are cancelled when either of them returns. Dropping
-//!    a chain uses a list of the thread. Neither recurses.
+//! 4. `cancel` walks the tree with a work list: first it cancels all nodes below, then it unparks
+//!    our own threads, then it hands the callbacks over, then it wakes the other waiters, which may
+//!    block. A second `cancel` at the same time walks the tree too, with the first cause, and wakes
+//!    the waiters that are left. So all nodes below are cancelled when either of them returns.
+//!    Dropping a chain uses a list of the thread. Neither recurses.
 //! 5. Lock order: the links of one node, then the state of the timer. Never the links of two nodes,
 //!    and no code of users under either lock.
 //!
@@ -90,7 +91,7 @@ pub(crate) struct Node<C: ?Sized> {
 /// A node without its cargo. Its methods are compiled once, not once for each operation.
 pub(crate) struct Head {
     state: AtomicU8,
-    /// Set once all tokens below are cancelled.
+    /// Set once all tokens below are cancelled and their waiters are woken.
     reached: AtomicU8,
     terms: Terms,
     links: Mutex<Links>,
@@ -223,8 +224,7 @@ impl NodeRef {
         // Read after linking: a parent cancelled before could not reach this child, any later one
         // can.
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.cancellation()) {
-            let callbacks = self.send(Trigger::Earlier(self.cause_from_parent(cause), reason));
-            propagate::run_callbacks(callbacks);
+            self.send(Trigger::Earlier(self.cause_from_parent(cause), reason));
         }
     }
 }

@@ -1,29 +1,27 @@
 //! Cancels a token and all tokens below it.
 
 use std::collections::HashSet;
+use std::iter;
+use std::ops::Deref;
 use std::task::Waker;
 
 use crate::error::{Cause, Reason};
 use crate::sync::{Ordering, lock};
 use crate::terms::Terms;
-use crate::{background, parking, timer, unwind};
+use crate::{background, timer, unwind};
 
 use super::super::links::{Callback, ToNotify};
-use super::{Head, NodeWeak, PLAIN, code};
+use super::{Head, NodeRef, NodeWeak, PLAIN, code};
 
 /// Runs each callback on a background thread.
-pub(super) fn run_callbacks(callbacks: Vec<Callback>) {
+fn run_callbacks(callbacks: Vec<Callback>) {
     for callback in callbacks {
         background::run(move || callback.run());
     }
 }
 
-/// Wakes all. A waker that panics keeps no other from being woken.
-fn wake_all(wakers: Vec<Waker>) {
-    let mut wakers = wakers.into_iter();
-    while !wakers.as_slice().is_empty() {
-        unwind::contain(|| wakers.by_ref().for_each(Waker::wake));
-    }
+fn wake(waker: Waker) {
+    unwind::contain(|| waker.wake());
 }
 
 /// What cancels a token.
@@ -50,45 +48,63 @@ impl Head {
     /// Cancels the token at its deadline, unless the call has ended in time. Callbacks run on
     /// background threads.
     pub(crate) fn expire(&self) {
-        run_callbacks(self.send(Trigger::Deadline));
+        self.send(Trigger::Deadline);
     }
 
     /// Cancels the token with `cause`, unless it is cancelled. Callbacks run on background threads.
+    ///
+    /// If another thread cancels the token at the same time, this also wakes the waiters that the
+    /// other thread has not woken yet.
     pub(crate) fn cancel(&self, cause: Cause, reason: Option<&Reason>) {
-        run_callbacks(self.propagate(cause, reason));
+        self.send(Trigger::From(cause, reason.cloned()));
     }
 
     /// As `cancel`, for a caller that must not be delayed: wakers of other code run on background
     /// threads too.
     pub(crate) fn cancel_without_waiting(&self, cause: Cause) {
-        let ToNotify {
-            wakers, callbacks, ..
-        } = self.mark_all(Trigger::From(cause, None));
-        let (ours, foreign): (Vec<_>, Vec<_>) = wakers.into_iter().partition(parking::unparks);
-        ours.into_iter().for_each(Waker::wake);
-        for waker in foreign {
-            background::run(move || waker.wake());
-        }
-        run_callbacks(callbacks);
+        let to_notify = self.mark_all(Trigger::From(cause, None));
+        self.wake_all(to_notify.callers, &to_notify.waiting, |waker| {
+            background::run(|| waker.wake());
+        });
+        run_callbacks(to_notify.callbacks);
     }
 
     /// Cancels the token unless it is cancelled, and wakes the waiters. Returns the callbacks to
     /// run.
     pub(crate) fn propagate(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
-        self.send(Trigger::From(cause, reason.cloned()))
+        let to_notify = self.mark_all(Trigger::From(cause, reason.cloned()));
+        self.wake_all(to_notify.callers, &to_notify.waiting, wake);
+        to_notify.callbacks
     }
 
-    /// Cancels the token and all below, and wakes the waiters. Returns the callbacks to run.
-    pub(super) fn send(&self, trigger: Trigger) -> Vec<Callback> {
-        let ToNotify {
-            wakers, callbacks, ..
-        } = self.mark_all(trigger);
-        wake_all(wakers);
-        callbacks
+    /// Cancels the token and all below. A waker that blocks delays no callback.
+    pub(super) fn send(&self, trigger: Trigger) {
+        let to_notify = self.mark_all(trigger);
+        run_callbacks(to_notify.callbacks);
+        self.wake_all(to_notify.callers, &to_notify.waiting, wake);
     }
 
-    /// Cancels the token and all below. When this returns they are all cancelled, even if another
-    /// thread cancels them at the same time. Returns the wakers and callbacks.
+    /// Wakes callers, and the waiters of this token and of those below. Waiters stay in the links
+    /// until they are woken: a caller that polls its operation must not wait for another canceller.
+    fn wake_all(&self, callers: Vec<Waker>, below: &[NodeRef], wake: impl Fn(Waker)) {
+        callers.into_iter().for_each(&wake);
+        for head in iter::once(self).chain(below.iter().map(Deref::deref)) {
+            while let Some(waker) = head.next_unwoken() {
+                wake(waker);
+            }
+        }
+        if self.known_cause().is_some() {
+            self.reached.store(1, Ordering::Release);
+        }
+    }
+
+    fn next_unwoken(&self) -> Option<Waker> {
+        lock(&self.links).next_unwoken()
+    }
+
+    /// Cancels the token and all below, and unparks the threads that wait for them. When this
+    /// returns all are cancelled, even if another thread cancels them at the same time. Returns the
+    /// other wakers and the callbacks.
     fn mark_all(&self, trigger: Trigger) -> ToNotify {
         let mut to_notify = ToNotify::default();
         // A node may be reached twice: by two paths, or after another thread has cancelled it.
@@ -96,23 +112,22 @@ impl Head {
         self.mark(trigger, &mut to_notify);
         while let Some((child, cause, reason)) = to_notify.children.pop() {
             if child.known_cause().is_none() || met.insert(child.address()) {
-                child.mark(
-                    Trigger::From(child.cause_from_parent(cause), reason),
-                    &mut to_notify,
-                );
+                let trigger = Trigger::From(child.cause_from_parent(cause), reason);
+                if child.mark(trigger, &mut to_notify) {
+                    to_notify.waiting.push(child);
+                }
             }
         }
-        if self.known_cause().is_some() {
-            self.reached.store(1, Ordering::Release);
-        }
+        to_notify.parked.drain(..).for_each(Waker::wake);
         to_notify.alarms.drain(..).for_each(timer::disarm);
         to_notify
     }
 
     /// Cancels this one token, unless it is cancelled, and collects what the cancellation notifies.
-    fn mark(&self, trigger: Trigger, to_notify: &mut ToNotify) {
+    /// Returns whether it has unwoken waiters.
+    fn mark(&self, trigger: Trigger, to_notify: &mut ToNotify) -> bool {
         if self.reached.load(Ordering::Acquire) != 0 {
-            return;
+            return false;
         }
         let mut links = lock(&self.links);
         if self.known_cause().is_none() {
@@ -124,7 +139,7 @@ impl Head {
                 // A canceller that comes after the deadline is not the cause.
                 _ if is_due => (self.terms.deadline_cause(), None),
                 Trigger::From(cause, reason) => (cause, reason),
-                Trigger::Deadline => return,
+                Trigger::Deadline => return false,
             };
             if reason.is_some() {
                 links.more().reason = reason;
@@ -147,5 +162,6 @@ impl Head {
                 .children
                 .extend(children.map(|child| (child, cause, more.reason.clone())));
         }
+        links.has_unwoken()
     }
 }
