@@ -13,6 +13,13 @@ const COMPILER: &str = "rustc 1.95.";
 /// The mistakes that are several, and how many.
 const SEVERAL: [(&str, usize); 1] = [("signature/several-mistakes", 5)];
 
+/// The mistakes that the compiler explains by a bound of the runtime: in a closure, and in a future.
+const BY_A_BOUND: [&str; 3] = [
+    "args/on-late-of-another-type",
+    "args/on-late-of-another-type-in-a-task",
+    "bounds/future-not-send-as-a-task",
+];
+
 /// The mistake that is nowhere but in the attribute as a whole.
 const LEFT_OUT: &str = "args/limit-left-out";
 
@@ -92,5 +99,14 @@ fn no_text_shows_the_machine_or_the_standard_library() {
         for place in ["$RUST", "$CARGO", "/rustc/", "/home/", "/root/", "\\"] {
             assert!(!text.contains(place), "{name}:\n{text}");
         }
+    }
+}
+
+/// Most errors came with a note that showed a bound in the source of the runtime, which tells users nothing.
+#[test]
+fn no_text_shows_what_is_private_in_the_runtime() {
+    for (name, _, text) in texts() {
+        let is_shown = text.contains("/src/private") || text.contains("/src/call");
+        assert_eq!(is_shown, BY_A_BOUND.contains(&&*name), "{name}:\n{text}");
     }
 }

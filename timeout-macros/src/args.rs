@@ -12,7 +12,7 @@ use crate::editor::Typed;
 use crate::errors::Errors;
 use crate::groups;
 use crate::slot::{Given, Slot};
-use crate::suggest::{self, hint};
+use crate::suggest::{self, expected};
 use crate::values::{self, Place, Time, Value};
 
 /// What the attribute says, each value checked on its own.
@@ -243,8 +243,7 @@ impl Args {
     fn no_option(&self, input: ParseStream<'_>) -> syn::Error {
         let value = input.fork().parse::<Expr>().ok();
         let meant = value.as_ref().filter(|_| self.has_no_limit());
-        let hint = hint(meant.and_then(values::as_limit));
-        let expected = format!("expected one of {}{hint}", words());
+        let expected = expected(meant.and_then(values::as_limit), words());
         match value {
             Some(value) => syn::Error::new_spanned(value, expected),
             None => input.error(expected),
@@ -398,6 +397,5 @@ fn unknown(word: &Ident) -> String {
             .or_else(near)
             .map(str::to_owned),
     };
-    let (words, hint) = (words(), hint(meant));
-    format!("unknown option `{typed}`; expected one of {words}{hint}")
+    format!("unknown option `{typed}`; {}", expected(meant, words()))
 }

@@ -66,7 +66,7 @@ impl Bindings<'_> {
                     this = relocated(this, ty.span());
                 }
                 let capture = if self.plan.run.moves_away() {
-                    quote_spanned!(self.here=> __timeout_p::owned_ref(#this);)
+                    quote_spanned!(self.here=> __timeout_p::Moved::lent(#this);)
                 } else {
                     quote_spanned!(self.here=> let _ = #this;)
                 };
@@ -80,7 +80,7 @@ impl Bindings<'_> {
                 let mut value = self.argument_value(param.outer_name(ident), ty);
                 // Binding an unused name to another one has no effect, and clippy reports that.
                 if !self.plan.run.moves_away() && ident.unraw().to_string().starts_with('_') {
-                    value = quote_spanned!(self.here=> __timeout_p::same(#value));
+                    value = quote_spanned!(self.here=> __timeout_p::keep(#value));
                 }
                 let used = self
                     .used(ident)
@@ -146,11 +146,10 @@ impl Bindings<'_> {
         }
         let value = relocated(ident.to_token_stream(), ty.span());
         let here = self.here.located_at(ty.span());
-        // What a type parameter lacks, the compiler knows best how to add.
         if types::is_generic(ty, &self.plan.item.sig.generics) {
-            quote_spanned!(here=> __timeout_p::sent(#value))
+            quote_spanned!(here=> __timeout_p::MovedType::moved(#value))
         } else {
-            quote_spanned!(here=> __timeout_p::owned(#value))
+            quote_spanned!(here=> __timeout_p::Moved::moved(#value))
         }
     }
 

@@ -2,7 +2,52 @@
 
 use std::time::Duration;
 
+use crate::suggest::expected;
+
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// Words that mean a unit elsewhere.
+const OTHER_WORDS: [(&str, &[&str]); 7] = [
+    (
+        "ns",
+        &[
+            "nsec",
+            "nsecs",
+            "nano",
+            "nanos",
+            "nanosecond",
+            "nanoseconds",
+        ],
+    ),
+    (
+        "us",
+        &[
+            "µs",
+            "μs",
+            "usec",
+            "usecs",
+            "micro",
+            "micros",
+            "microsecond",
+            "microseconds",
+        ],
+    ),
+    (
+        "ms",
+        &[
+            "msec",
+            "msecs",
+            "milli",
+            "millis",
+            "millisecond",
+            "milliseconds",
+        ],
+    ),
+    ("s", &["sec", "secs", "second", "seconds"]),
+    ("m", &["min", "mins", "minute", "minutes"]),
+    ("h", &["hr", "hrs", "hour", "hours"]),
+    ("d", &["day", "days"]),
+];
 
 /// Each unit with its length in nanoseconds.
 const UNITS: [(&str, u128); 7] = [
@@ -60,8 +105,19 @@ fn length_of(number: &str, unit: &str) -> Result<u128, String> {
     let units = UNITS.map(|(word, _)| format!("`{word}`")).join(", ");
     Err(match unit {
         "" => format!("`{number}` has no unit; expected one of {units}"),
-        _ => format!("unknown unit `{unit}`; expected one of {units}"),
+        _ => format!("unknown unit `{unit}`; {}", expected(meant(unit), units)),
     })
+}
+
+/// The unit that was probably meant by `word`.
+fn meant(word: &str) -> Option<&'static str> {
+    let word = word
+        .trim_end_matches(|c: char| !c.is_alphabetic())
+        .to_lowercase();
+    let meant = OTHER_WORDS
+        .iter()
+        .find(|(unit, words)| *unit == word || words.contains(&word.as_str()));
+    meant.map(|(unit, _)| *unit)
 }
 
 fn too_long() -> String {
@@ -114,9 +170,28 @@ mod tests {
             ("1_000ms", not_whole("1_000ms")),
             ("90", format!("`90` has no unit; {units}")),
             ("1 1s", format!("`1` has no unit; {units}")),
-            ("1m, 30s", format!("unknown unit `m,`; {units}")),
-            ("5 sec", format!("unknown unit `sec`; {units}")),
-            ("5µs", format!("unknown unit `µs`; {units}")),
+            (
+                "1m, 30s",
+                format!("unknown unit `m,`; did you mean `m`? {units}"),
+            ),
+            (
+                "5 sec",
+                format!("unknown unit `sec`; did you mean `s`? {units}"),
+            ),
+            (
+                "5 min",
+                format!("unknown unit `min`; did you mean `m`? {units}"),
+            ),
+            (
+                "5 Hours",
+                format!("unknown unit `Hours`; did you mean `h`? {units}"),
+            ),
+            ("5S", format!("unknown unit `S`; did you mean `s`? {units}")),
+            (
+                "5µs",
+                format!("unknown unit `µs`; did you mean `us`? {units}"),
+            ),
+            ("2w", format!("unknown unit `w`; {units}")),
             (
                 "18446744073709551616s",
                 "this is longer than a `Duration` can hold".to_owned(),

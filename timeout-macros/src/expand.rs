@@ -52,16 +52,16 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         ..sig.clone()
     };
     let expansion = Expansion::new(plan);
-    let (policy, covered, options, call) = (
+    let (policy, asked, options, call) = (
         expansion.policy(),
-        expansion.covered(),
+        expansion.asked(),
         options::all(plan, expansion.here, &expansion.answer),
         expansion.call(),
     );
     let (inner_attrs, door) = (&body.attrs, plan.door.open(expansion.here));
     // The braces keep their place: with any other, functions that nobody calls are no longer reported.
     let block = braces(
-        quote!(#inner_attrs #door #policy #covered #options #call),
+        quote!(#inner_attrs #door #policy #asked #options #call),
         body.braces,
     );
     quote!(#(#attrs)* #vis #signature #block)
@@ -117,31 +117,42 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Refuses a boxed future behind a type alias, whose await the limit would not cover. A type that hides a part can hold none that a
-    /// syntactic check has not seen.
+    /// What the compiler is asked about the return type, before the call that depends on it. Here it answers with the text of a trait
+    /// alone, and without the place in the runtime that asks for it. A type that hides a part is not known yet.
     ///
     /// ```text
+    /// __timeout_p::returns(<Rows as __timeout_p::FromTimeout>::from_timeout);
+    /// <Rows as __timeout_p::Sent>::sent();
     /// __timeout_p::Covered::check(__timeout_p::Returned::new(__timeout_p::never_run::<Rows>).covered());
     /// ```
     ///
-    /// Without `fallback`, a future that is not inside something else is refused as a return type.
-    fn covered(&self) -> Option<TokenStream> {
+    /// The last line refuses a boxed future behind a type alias, whose await the limit would not cover. Without `fallback`, a future that
+    /// is not inside something else is refused as a return type.
+    fn asked(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
-        match plan.shape {
-            Shape::Sync(Some(ty)) if types::may_be_an_alias(ty) => {
-                let here = here.located_at(ty.span());
-                let covered = if plan.fallback.is_some() {
-                    "covered"
-                } else {
-                    "content_covered"
-                };
-                let covered = Ident::new(covered, here);
-                Some(quote_spanned! {here=>
-                    __timeout_p::Covered::check(__timeout_p::Returned::new(__timeout_p::never_run::<#answer>).#covered());
-                })
+        let Some(ty) = plan.shape.answer().filter(|ty| !types::is_hidden(ty)) else {
+            return TokenStream::new();
+        };
+        let here = here.located_at(ty.span());
+        let converts = plan.fallback.is_none().then(|| {
+            quote_spanned!(here=> __timeout_p::returns(<#answer as __timeout_p::FromTimeout>::from_timeout);)
+        });
+        // Of an async call, the `.await` would ask again.
+        let sent = matches!(plan.run, Run::SyncWorker(_))
+            .then(|| quote_spanned!(here=> <#answer as __timeout_p::Sent>::sent();));
+        let may_be_a_future = matches!(plan.shape, Shape::Sync(_)) && types::is_path(ty);
+        let covered = may_be_a_future.then(|| {
+            let covered = if plan.fallback.is_some() {
+                "covered"
+            } else {
+                "content_covered"
+            };
+            let covered = Ident::new(covered, here);
+            quote_spanned! {here=>
+                __timeout_p::Covered::check(__timeout_p::Returned::new(__timeout_p::never_run::<#answer>).#covered());
             }
-            _ => None,
-        }
+        });
+        quote_spanned!(here=> #converts #sent #covered)
     }
 
     /// The one call into the runtime, for an `async fn` with `.await` behind it:

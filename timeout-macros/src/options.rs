@@ -1,7 +1,8 @@
 //! What a call asks for: the options, as statements in front of the operation.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
+use syn::Expr;
 use syn::spanned::Spanned;
 
 use crate::bindings;
@@ -22,30 +23,27 @@ use crate::values::Time;
 ///
 /// ```text
 /// let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-/// let (__ask, __form) = __ask.caller_token(&cancel_token);
+/// let __form = __timeout_p::Caller::new(&cancel_token).form();
+/// let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
 /// let __ask = __ask.ms(self.config.lock().ms);
 /// let __ask = __ask.grace(__timeout_p::Duration::new(0, 5_000_000));
 /// ```
 pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStream {
     let mut options = Vec::from_iter(plan.limit.as_ref().map(limit));
-    options.extend(
-        plan.deadline
-            .as_ref()
-            .map(|deadline| ask(deadline, "deadline", &deadline.value)),
-    );
+    options.extend(plan.deadline.as_ref().map(until));
     options.extend(plan.upstream.iter().flat_map(|upstream| {
         let tokens = upstream.value.iter();
-        tokens.map(|token| ask(upstream, "upstream", token))
+        tokens.map(|token| link(upstream, token))
     }));
     options.extend(
         plan.run
             .grace()
-            .map(|grace| ask(grace, "grace", time(&grace.value))),
+            .map(|grace| time(grace, "Grace", &grace.value)),
     );
     options.extend(
         plan.max_abandoned
             .as_ref()
-            .map(|count| ask(count, "max_abandoned", &count.value)),
+            .map(|count| number(count, "MaxAbandoned", "usize", &count.value)),
     );
     options.extend(
         plan.fallback
@@ -77,7 +75,9 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
 /// ```text
 /// let __form = __timeout_p::ByValue;
 /// #[cfg(unix)]
-/// let (__ask, __form) = __ask.caller_token(&cancel_token);
+/// let __form = __timeout_p::Caller::new(&cancel_token).form();
+/// #[cfg(unix)]
+/// let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
 /// #[cfg(unix)]
 /// let _ = &cancel_token;
 /// ```
@@ -94,7 +94,8 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     let typed = token::tied(ident.clone(), name);
     quote_spanned! {here=>
         #otherwise
-        #(#conditions)* let (__ask, __form) = __ask.caller_token(#token);
+        #(#conditions)* let __form = __timeout_p::Caller::new(#token).form();
+        #(#conditions)* let __ask = __timeout_p::CallerToken::link(#token, __ask);
         #(#conditions)* let _ = &#typed;
     }
 }
@@ -102,23 +103,30 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
 /// The function is evaluated with the other options, and called by a closure whose call stands at the attribute:
 ///
 /// ```text
-/// let __fallback = __timeout_p::fallback(__timeout_p::never_run::<u32>, panic_on_timeout).function();
+/// let __fallback = __timeout_p::Fallback::<u32>::checked(panic_on_timeout).function();
 /// let __fallback = __timeout_p::or(move |__error| __fallback(__error));
 /// ```
+///
+/// What may be a closure gets its expected type: `__timeout_p::fallback(__timeout_p::never_run::<u32>, |error| ..)`.
 fn fallback(given: &Given<TokenStream>, here: Span, answer: &TokenStream) -> (usize, TokenStream) {
     let function = &given.value;
+    let checked = if has_type(function) || is_call(function) {
+        quote_spanned!(here=> __timeout_p::Fallback::<#answer>::checked(#function))
+    } else {
+        quote_spanned!(here=> __timeout_p::fallback(__timeout_p::never_run::<#answer>, #function))
+    };
     let statements = quote_spanned! {here=>
-        let __fallback = __timeout_p::fallback(__timeout_p::never_run::<#answer>, #function).function();
+        let __fallback = #checked.function();
         let __fallback = __timeout_p::or(move |__error| __fallback(__error));
     };
     (given.place, statements)
 }
 
-/// The same for `on_late`, which may have to go to another thread:
+/// The same for `on_late`, which may have to move to another thread:
 ///
 /// ```text
-/// let __on_late = __timeout_p::on_late(__timeout_p::never_run::<Option<u32>>, give_back).function();
-/// let __on_late = __timeout_p::on_late_elsewhere(__on_late);
+/// let __on_late = __timeout_p::Late::<Option<u32>>::checked(give_back).function();
+/// let __on_late = __timeout_p::LateElsewhere::moved(__on_late);
 /// let __on_late = __timeout_p::late(__timeout_p::never_run::<Option<u32>>, move |__answer| __on_late(__answer));
 /// ```
 fn on_late(
@@ -128,42 +136,134 @@ fn on_late(
     moves_away: bool,
 ) -> (usize, TokenStream) {
     let function = &given.value;
+    let checked = if has_type(function) || is_call(function) {
+        quote_spanned!(here=> __timeout_p::Late::<#answer>::checked(#function))
+    } else {
+        quote_spanned!(here=> __timeout_p::on_late(__timeout_p::never_run::<#answer>, #function))
+    };
     let there = here.located_at(function.span());
-    let sent = moves_away.then(
-        || quote_spanned!(there=> let __on_late = __timeout_p::on_late_elsewhere(__on_late);),
+    let moved = moves_away.then(
+        || quote_spanned!(there=> let __on_late = __timeout_p::LateElsewhere::moved(__on_late);),
     );
     let statements = quote_spanned! {here=>
-        let __on_late = __timeout_p::on_late(__timeout_p::never_run::<#answer>, #function).function();
-        #sent
+        let __on_late = #checked.function();
+        #moved
         let __on_late = __timeout_p::late(__timeout_p::never_run::<#answer>, move |__answer| __on_late(__answer));
     };
     (given.place, statements)
 }
 
+fn until(option: &Given<TokenStream>) -> (usize, TokenStream) {
+    let (here, value) = (here(option), &option.value);
+    (
+        option.place,
+        quote_spanned!(here=> let __ask = __timeout_p::Until::until(#value, __ask);),
+    )
+}
+
+fn link<T>(option: &Given<T>, token: &TokenStream) -> (usize, TokenStream) {
+    let here = here(option);
+    (
+        option.place,
+        quote_spanned!(here=> let __ask = __timeout_p::Upstream::link(#token, __ask);),
+    )
+}
+
 fn limit(limit: &Given<Limit>) -> (usize, TokenStream) {
     match &limit.value {
-        Limit::Ms(ms) => ask(limit, "ms", ms),
-        Limit::Secs(secs) => ask(limit, "secs", secs),
-        Limit::Time(value) => ask(limit, "limit", time(value)),
+        Limit::Ms(ms) => number(limit, "Ms", "u64", ms),
+        Limit::Secs(secs) => number(limit, "Secs", "u64", secs),
+        Limit::Time(value) => time(limit, "Limit", value),
     }
 }
 
+fn number<T>(
+    option: &Given<T>,
+    takes: &str,
+    ty: &str,
+    value: &TokenStream,
+) -> (usize, TokenStream) {
+    let mut tokens = value.clone().into_iter();
+    let ty = Ident::new(ty, here(option));
+    match (tokens.next(), tokens.next()) {
+        (Some(literal @ TokenTree::Literal(_)), None) => ask(option, &literal),
+        _ => ask_for(option, takes, &ty, value),
+    }
+}
+
+fn time<T>(option: &Given<T>, takes: &str, value: &Time) -> (usize, TokenStream) {
+    match value {
+        Time::Text(duration, span) => {
+            let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
+            let here = Span::mixed_site().located_at(*span);
+            ask(
+                option,
+                &quote_spanned!(here=> __timeout_p::Duration::new(#secs, #nanos)),
+            )
+        }
+        Time::Expr(value) => {
+            let ty = quote_spanned!(here(option)=> __timeout_p::Duration);
+            ask_for(option, takes, &ty, value)
+        }
+    }
+}
+
+/// Asks for a value that has the type which the option takes. Where the expression has a type of its own, a trait tells of another one
+/// and says what was meant. Elsewhere the expression may depend on the type that is wanted:
+///
+/// ```text
+/// let __ask = __ask.ms(__timeout_p::Ms::given(self.limit));
+/// let __given: u64 = text.parse()?;
+/// let __ask = __ask.ms(__given);
+/// ```
+fn ask_for<T>(
+    option: &Given<T>,
+    takes: &str,
+    ty: &impl ToTokens,
+    value: &TokenStream,
+) -> (usize, TokenStream) {
+    let here = here(option);
+    if has_type(value) {
+        let takes = Ident::new(takes, here);
+        return ask(
+            option,
+            &quote_spanned!(here=> __timeout_p::#takes::given(#value)),
+        );
+    }
+    let (place, ask) = ask(option, &quote_spanned!(here=> __given));
+    (
+        place,
+        quote_spanned!(here=> let __given: #ty = #value; #ask),
+    )
+}
+
 /// Adds an option to what is asked for, in its place among the others.
-fn ask<T>(option: &Given<T>, method: &str, value: impl ToTokens) -> (usize, TokenStream) {
-    let here = Span::mixed_site().located_at(option.word.span());
-    let method = Ident::new(method, here);
+fn ask<T>(option: &Given<T>, value: &impl ToTokens) -> (usize, TokenStream) {
+    let here = here(option);
+    let method = Ident::new(&option.word.to_string(), here);
     (
         option.place,
         quote_spanned!(here=> let __ask = __ask.#method(#value);),
     )
 }
 
-fn time(value: &Time) -> TokenStream {
-    match value {
-        Time::Text(duration, span) => {
-            let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
-            quote_spanned!(Span::mixed_site().located_at(*span)=> __timeout_p::Duration::new(#secs, #nanos))
-        }
-        Time::Expr(expr) => expr.to_token_stream(),
-    }
+/// Where the statements of an option seem to stand.
+fn here<T>(option: &Given<T>) -> Span {
+    Span::mixed_site().located_at(option.word.span())
+}
+
+/// Whether the type of `value` does not depend on the type that is wanted: a variable, a constant, a field.
+fn has_type(value: &TokenStream) -> bool {
+    matches!(
+        syn::parse2(value.clone()),
+        Ok(Expr::Path(_) | Expr::Field(_))
+    )
+}
+
+/// Whether `value` is what a function returns, which is no closure whose arguments would need a type.
+fn is_call(value: &TokenStream) -> bool {
+    matches!(
+        syn::parse2(value.clone()),
+        Ok(Expr::Call(_) | Expr::MethodCall(_))
+    )
 }

@@ -124,10 +124,12 @@ impl<'a> Plan<'a> {
         let expressions = args.expressions();
         check_parts(&params, &expressions, errors);
         check_bounded(&args, errors);
+        check_answers(sig, shape, &args, errors);
         let is_clear = is_place_clear(&args);
         let run = run(&args.run, &args.cancel, args.grace, shape, errors);
         if let Some(run) = run.as_ref().filter(|run| run.moves_away() && is_clear) {
             check_unsafe(sig, errors);
+            check_error(shape, errors);
             check_borrows(&params, shape, run, errors);
         }
         let limit = limit(args.ms, args.secs, args.limit, errors);
@@ -290,6 +292,20 @@ fn check_bounded(args: &Args, errors: &mut Errors) {
     }
 }
 
+/// A function that returns nothing cannot say that its time ran out. An option that was not understood may have been `fallback`.
+fn check_answers(sig: &Signature, shape: Shape<'_>, args: &Args, errors: &mut Errors) {
+    if args.garbled || !args.fallback.is_absent() {
+        return;
+    }
+    let message = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, or set `fallback`: \
+                   in a test, `fallback = panic_on_timeout`";
+    match shape.answer() {
+        None => errors.add(&sig.ident, message),
+        Some(ty) if types::is_unit(ty) => errors.add(ty, message),
+        Some(_) => {}
+    }
+}
+
 /// The one option that sets the limit.
 fn limit(
     ms: Slot<TokenStream>,
@@ -322,6 +338,16 @@ fn check_unsafe(sig: &Signature, errors: &mut Errors) {
         errors.add(
             token,
             "an `unsafe fn` can only run inline; set `run = \"inline\"`",
+        );
+    }
+}
+
+/// An error that comes back from another thread is `Send`. The compiler would not say which bounds are missing, and for async functions say so twice.
+fn check_error(shape: Shape<'_>, errors: &mut Errors) {
+    if let Some(error) = shape.answer().and_then(types::first_unsent_error) {
+        errors.add(
+            error,
+            "an error that comes back from another thread must be `Send`; write `dyn Error + Send + Sync`, or set `run = \"inline\"`",
         );
     }
 }

@@ -2,11 +2,17 @@
 
 use std::fmt::Display;
 
-/// The end of a message that names what was probably meant.
+/// The part of a message that names what was probably meant.
 pub(crate) fn hint(meant: Option<impl Display>) -> String {
     meant
         .map(|meant| format!("; did you mean `{meant}`?"))
         .unwrap_or_default()
+}
+
+/// The end of a message about an unknown word: what was probably meant, and then all that there is.
+pub(crate) fn expected(meant: Option<impl Display>, words: impl Display) -> String {
+    let meant = meant.map(|meant| format!("did you mean `{meant}`? "));
+    format!("{}expected one of {words}", meant.unwrap_or_default())
 }
 
 /// The candidate closest to `word`, if it is within one slip for every three letters. Capital letters are no slips.

@@ -1,13 +1,13 @@
 //! Questions that only the syntax of a type can answer.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     BoundLifetimes, Expr, GenericArgument, GenericParam, Generics, Lifetime,
     ParenthesizedGenericArguments, PathArguments, Token, TraitBound, Type, TypeFnPtr,
-    TypeImplTrait, TypeInfer, TypeParamBound, TypeReference,
+    TypeImplTrait, TypeInfer, TypeParamBound, TypeReference, TypeTraitObject,
 };
 
 /// A borrow as typed.
@@ -158,6 +158,38 @@ pub(crate) fn is_generic(ty: &Type, generics: &Generics) -> bool {
     }
 }
 
+/// The first `dyn Error` in `ty` that is not `Send`. Other traits may have `Send` above them.
+pub(crate) fn first_unsent_error(ty: &Type) -> Option<&TypeTraitObject> {
+    let mut search = UnsentErrors(None);
+    search.visit_type(ty);
+    search.0
+}
+
+struct UnsentErrors<'a>(Option<&'a TypeTraitObject>);
+
+impl<'a> Visit<'a> for UnsentErrors<'a> {
+    fn visit_type_trait_object(&mut self, object: &'a TypeTraitObject) {
+        let is = |bound: &TypeParamBound, name: &str| named(bound).is_some_and(|is| is == name);
+        let is_error = object.bounds.iter().any(|bound| is(bound, "Error"));
+        if is_error && !object.bounds.iter().any(|bound| is(bound, "Send")) {
+            self.0.get_or_insert(object);
+        }
+    }
+}
+
+/// The last word of a trait's path.
+fn named(bound: &TypeParamBound) -> Option<&Ident> {
+    match bound {
+        TypeParamBound::Trait(bound) => Some(&bound.path.segments.last()?.ident),
+        _ => None,
+    }
+}
+
+/// Whether `ty` is spelled `()`.
+pub(crate) fn is_unit(ty: &Type) -> bool {
+    matches!(visible(ty), Type::Tuple(tuple) if tuple.elems.is_empty())
+}
+
 /// Whether `ty` may be a future, as far as its syntax tells.
 pub(crate) fn may_be_a_future(ty: &Type) -> bool {
     match visible(ty) {
@@ -170,23 +202,23 @@ pub(crate) fn may_be_a_future(ty: &Type) -> bool {
     }
 }
 
-/// Whether `ty` is a path whose meaning shows to the compiler alone.
-pub(crate) fn may_be_an_alias(ty: &Type) -> bool {
-    matches!(visible(ty), Type::Path(_)) && first_hidden(ty).is_none()
+/// Whether `ty` is a path, which may be an alias of any type.
+pub(crate) fn is_path(ty: &Type) -> bool {
+    matches!(visible(ty), Type::Path(_))
 }
 
-/// The first `impl Trait` in `ty`.
-pub(crate) fn first_hidden(ty: &Type) -> Option<&TypeImplTrait> {
-    let mut search = Hidden(None);
+/// Whether there is an `impl Trait` in `ty`.
+pub(crate) fn is_hidden(ty: &Type) -> bool {
+    let mut search = Hidden(false);
     search.visit_type(ty);
     search.0
 }
 
-struct Hidden<'a>(Option<&'a TypeImplTrait>);
+struct Hidden(bool);
 
-impl<'a> Visit<'a> for Hidden<'a> {
-    fn visit_type_impl_trait(&mut self, hidden: &'a TypeImplTrait) {
-        self.0.get_or_insert(hidden);
+impl Visit<'_> for Hidden {
+    fn visit_type_impl_trait(&mut self, _: &TypeImplTrait) {
+        self.0 = true;
     }
 }
 
@@ -212,11 +244,7 @@ pub(crate) fn returned_future(ty: &Type) -> Option<&TypeImplTrait> {
 }
 
 fn is_future(bound: &TypeParamBound) -> bool {
-    let TypeParamBound::Trait(bound) = bound else {
-        return false;
-    };
-    let name = bound.path.segments.last().map(|segment| &segment.ident);
-    name.is_some_and(|name| name == "Future" || name == "IntoFuture")
+    named(bound).is_some_and(|name| name == "Future" || name == "IntoFuture")
 }
 
 /// `ty` as it can be written inside the body, where `impl Trait` is `_`.

@@ -14,7 +14,7 @@ use syn::{
 use crate::args::Key;
 use crate::duration;
 use crate::groups;
-use crate::suggest::{self, hint};
+use crate::suggest::{self, expected, hint};
 
 /// What stands behind the `=` of an option: an expression, and the same as typed. What goes into the expansion are the tokens:
 /// a parsed expression has lost which of its groups are the compiler's own.
@@ -111,8 +111,25 @@ pub(crate) fn count(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     match kind(&value.expr) {
         Kind::Literal(Lit::Int(literal)) => in_range(literal, key).map(|()| value.typed.clone()),
         Kind::Negative(Lit::Int(_)) => Err(key.refuse_with(&value.typed, "must be at least 1")),
+        Kind::Other if is_duration(&value.expr) => Err(key.refuse_with(
+            &value.typed,
+            "takes an integer; for a `Duration`, write `limit = ..`",
+        )),
         Kind::Other => Ok(value.typed.clone()),
         _ => Err(key.refuse(&value.typed)),
+    }
+}
+
+/// Whether `expr` is spelled as a `Duration`: what one of its functions gives, or one of its constants.
+fn is_duration(expr: &Expr) -> bool {
+    match visible(expr) {
+        Expr::Path(path) => {
+            let mut segments = path.path.segments.iter().rev().skip(1);
+            segments.next().is_some_and(|ty| ty.ident == "Duration")
+        }
+        Expr::Call(call) => is_duration(&call.func),
+        Expr::Binary(sum) => is_duration(&sum.left) || is_duration(&sum.right),
+        _ => false,
     }
 }
 
@@ -166,10 +183,13 @@ pub(crate) fn run(value: &Value, key: &Key) -> syn::Result<Place> {
 
 fn unknown_run(literal: &LitStr, typed: &str) -> syn::Error {
     let words = PLACES.map(|(word, _)| format!("`{word}`")).join(", ");
-    let hint = hint(suggest::nearest(typed, PLACES.map(|(word, _)| word)));
+    let nearest = suggest::nearest(typed, PLACES.map(|(word, _)| word));
     syn::Error::new_spanned(
         literal,
-        format_args!("unknown value `{typed}` of `run`; expected one of {words}{hint}"),
+        format_args!(
+            "unknown value `{typed}` of `run`; {}",
+            expected(nearest, words)
+        ),
     )
 }
 

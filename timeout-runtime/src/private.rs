@@ -1,7 +1,11 @@
 //! The one door for generated code. Nothing in here is for people: it changes without notice, together with the attribute.
 
+#[path = "private/arguments.rs"]
+mod arguments;
 #[path = "private/covered.rs"]
 mod covered;
+#[path = "private/given.rs"]
+mod given;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -17,11 +21,15 @@ use crate::call::rim::{Convert, Finish, Or};
 use crate::call::task::{self, Spawn};
 use crate::call::waiter::WaitingCall;
 use crate::call::worker::{self, OnWorker};
-use crate::deadline::Deadline;
 use crate::policy::PolicyRef;
 use crate::returns::of_result;
 
+pub use self::arguments::{Moved, MovedType, Sent, keep, returns};
 pub use self::covered::{Covered, Deferred, Finished, Holder, Returned, Unfinished};
+pub use self::given::{
+    ByReference, ByValue, Caller, CallerToken, Fallback, FallbackFn, Grace, Limit, MaxAbandoned,
+    Ms, OtherType, Secs, Until, Upstream, fallback,
+};
 
 pub use std::boxed::Box;
 pub use std::clone::Clone;
@@ -35,8 +43,8 @@ pub use crate::call::ask::Ask;
 pub use crate::call::checked::{Checked, NotAFunction};
 pub use crate::call::polled::InlineCall;
 pub use crate::call::unclaimed::{
-    Unclaimed, claim, claim_or_convert, ending, late, on_late, on_late_elsewhere, unclaimed,
-    unclaimed_future, unclaimed_maker,
+    Late, LateElsewhere, LateFn, Unclaimed, claim, claim_or_convert, ending, late, on_late,
+    unclaimed, unclaimed_future, unclaimed_maker,
 };
 pub use crate::error::TimeoutError;
 pub use crate::policy::Policy;
@@ -49,209 +57,10 @@ pub fn ask(policy: &'static Policy) -> Ask {
     Ask::new(PolicyRef::Static(policy))
 }
 
-impl Ask {
-    /// A deadline besides the limit.
-    pub fn deadline(mut self, deadline: impl Until) -> Self {
-        self.deadline = self.deadline.min(deadline.into());
-        self
-    }
-
-    /// Links further tokens that stop the call.
-    pub fn upstream<T: Upstream + ?Sized>(mut self, tokens: &T) -> Self {
-        tokens.each(&mut |token| self.upstream.push(token.0.clone()));
-        self
-    }
-
-    /// Links the caller's own token, the parameter that bears the token's name. The form says what the body gets in its place.
-    pub fn caller_token<T: CallerToken>(mut self, token: &T) -> (Self, T::Form) {
-        self.upstream.push(token.token().0.clone());
-        (self, T::FORM)
-    }
-}
-
-/// What a shared deadline can be.
-#[diagnostic::on_unimplemented(
-    message = "`deadline` takes a deadline, and `{Self}` is none",
-    label = "this must be a `Deadline` or an `Instant`; for a duration, write `limit = ..`"
-)]
-pub trait Until: Into<Deadline> {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Into<Deadline>> Until for T {}
-
-/// Tokens that stop a call.
-#[diagnostic::on_unimplemented(
-    message = "`upstream` takes tokens, and `{Self}` is none",
-    label = "this must be a `CancelToken`, an `Option` of one, or a slice of them"
-)]
-pub trait Upstream {
-    /// Hands each token to `take`.
-    fn each(&self, take: &mut dyn FnMut(&CancelToken));
-}
-
-#[diagnostic::do_not_recommend]
-impl Upstream for CancelToken {
-    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
-        take(self);
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Upstream> Upstream for Option<T> {
-    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
-        if let Some(token) = self {
-            token.each(take);
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Upstream> Upstream for [T] {
-    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
-        for token in self {
-            token.each(take);
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Upstream, const N: usize> Upstream for [T; N] {
-    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
-        self.as_slice().each(take);
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Upstream> Upstream for Vec<T> {
-    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
-        self.as_slice().each(take);
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Upstream + ?Sized> Upstream for &T {
-    fn each(&self, take: &mut dyn FnMut(&CancelToken)) {
-        T::each(self, take);
-    }
-}
-
-/// The type of a parameter that bears the token's name.
-#[diagnostic::on_unimplemented(
-    message = "a parameter with the token's name must be a `CancelToken` or a `&CancelToken`",
-    label = "this parameter hides the token; rename it, or set `token = ..` to another name"
-)]
-pub trait CallerToken {
-    /// How the body gets the call's own token.
-    type Form;
-    /// The one value of that type.
-    const FORM: Self::Form;
-
-    /// The token.
-    fn token(&self) -> &CancelToken;
-}
-
-#[diagnostic::do_not_recommend]
-impl CallerToken for CancelToken {
-    type Form = ByValue;
-    const FORM: ByValue = ByValue;
-
-    fn token(&self) -> &CancelToken {
-        self
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl CallerToken for &CancelToken {
-    type Form = ByReference;
-    const FORM: ByReference = ByReference;
-
-    fn token(&self) -> &CancelToken {
-        self
-    }
-}
-
-/// The body owns the call's token.
-#[derive(Clone, Copy, Debug)]
-pub struct ByValue;
-
-impl ByValue {
-    /// The body's binding.
-    #[must_use]
-    pub fn bind(self, token: &CancelToken) -> CancelToken {
-        token.clone()
-    }
-}
-
-/// The body borrows the call's token.
-#[derive(Clone, Copy, Debug)]
-pub struct ByReference;
-
-impl ByReference {
-    /// The body's binding.
-    #[must_use]
-    pub fn bind(self, token: &CancelToken) -> &CancelToken {
-        token
-    }
-}
-
-/// What may travel to another thread with its operation.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot go to another thread with the operation",
-    label = "this argument must be `Send`: take `Arc` for `Rc`, add `+ Send` to a `dyn` type, or set `run = \"inline\"`"
-)]
-pub trait Owned: Send {}
-
-#[diagnostic::do_not_recommend]
-impl<T: Send> Owned for T {}
-
-/// An argument that goes propagated.
-pub fn owned<T: Owned>(value: T) -> T {
-    value
-}
-
-/// An argument that stays.
-#[inline]
-pub fn same<T>(value: T) -> T {
-    value
-}
-
-/// An argument of a generic type that moves with the operation.
-pub fn sent<T: Send>(value: T) -> T {
-    value
-}
-
-/// A receiver that goes propagated; it cannot be bound anew.
-pub fn owned_ref<T: Owned>(_: &T) {}
-
 /// Pins the return type of an async operation; it is never called.
 #[must_use]
 pub fn never_run<R>() -> R {
     unreachable!("generated code has called what it promises not to")
-}
-
-/// What gives the return value when there is no answer.
-#[diagnostic::on_unimplemented(
-    message = "`fallback` takes a function of `TimeoutError` that returns `{R}`, and `{Self}` is none",
-    label = "this must be a function, as in `|_| ..`"
-)]
-pub trait Fallback<R>: FnOnce(TimeoutError) -> R {}
-
-#[diagnostic::do_not_recommend]
-impl<R, B: FnOnce(TimeoutError) -> R> Fallback<R> for B {}
-
-/// Gives a `fallback` its expected type. Only this bound reports a value that is no function of `TimeoutError`.
-pub fn fallback<R, B: Fallback<R>>(
-    _never_run: fn() -> R,
-    function: B,
-) -> Checked<B, fn(TimeoutError) -> R> {
-    Checked::new(function)
-}
-
-impl<R, B: FnOnce(TimeoutError) -> R> Checked<B, fn(TimeoutError) -> R> {
-    /// The function.
-    pub fn function(self) -> B {
-        self.into_function()
-    }
 }
 
 /// A `fallback` that generated code calls. That call is written beside the attribute: a `#[track_caller]` function, called from here,

@@ -79,7 +79,6 @@ pub trait FromTimeout: Sized {
     fn ending(&self) -> Ending<'_>;
 }
 
-#[diagnostic::do_not_recommend]
 impl<T, E: From<TimeoutError> + fmt::Debug> FromTimeout for Result<T, E> {
     fn from_timeout(error: TimeoutError) -> Self {
         Err(E::from(error))
@@ -90,7 +89,6 @@ impl<T, E: From<TimeoutError> + fmt::Debug> FromTimeout for Result<T, E> {
     }
 }
 
-#[diagnostic::do_not_recommend]
 impl<T> FromTimeout for Option<T> {
     fn from_timeout(_: TimeoutError) -> Self {
         None

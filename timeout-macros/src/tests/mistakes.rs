@@ -46,11 +46,11 @@ fn an_unknown_option_is_named_with_the_one_that_was_meant() {
         ("colour", None),
     ] {
         let meant = meant
-            .map(|meant| format!("; did you mean `{meant}`?"))
+            .map(|meant| format!("did you mean `{meant}`? "))
             .unwrap_or_default();
         check_args(
             &format!("ms = 5, {word} = 1"),
-            &[&format!("unknown option `{word}`; {WORDS}{meant}")],
+            &[&format!("unknown option `{word}`; {meant}{WORDS}")],
         );
     }
     check_args("ms = 5,, secs = 0", &[WORDS, "`secs` must be at least 1"]);
@@ -96,15 +96,15 @@ fn a_value_alone_is_shown_with_its_option() {
         ("=", None),
     ] {
         let hint = meant
-            .map(|meant| format!("; did you mean `{meant}`?"))
+            .map(|meant| format!("did you mean `{meant}`? "))
             .unwrap_or_default();
-        check_args(value, &[&format!("{WORDS}{hint}")]);
+        check_args(value, &[&format!("{hint}{WORDS}")]);
         check_args(&format!("ms = 5, {value}"), &[WORDS]);
     }
     check_args(
         "5, name = 5",
         &[
-            &format!("{WORDS}; did you mean `ms = 5`?"),
+            &format!("did you mean `ms = 5`? {WORDS}"),
             "`name` takes a string, as in `name = \"scan\"`",
         ],
     );
@@ -312,12 +312,94 @@ fn a_value_is_in_range() {
     );
 }
 
+/// The compiler's error pointed into the runtime, and did not name the option that was meant.
+#[test]
+fn a_duration_is_none_of_the_numbers() {
+    for value in [
+        "Duration::from_secs(5)",
+        "(Duration::from_secs(5))",
+        "std::time::Duration::MAX",
+        "2 * core::time::Duration::from_millis(5)",
+    ] {
+        for option in ["ms", "secs"] {
+            let mistake =
+                format!("`{option}` takes an integer; for a `Duration`, write `limit = ..`");
+            check_args(&format!("{option} = {value}"), &[&mistake]);
+        }
+    }
+    check_args("ms = Duration::from_secs(5).as_secs()", &[]);
+    check_args("secs = Duration::from_secs(5).as_millis() as u64", &[]);
+}
+
+/// The compiler's error did not name the bounds, and came twice for async functions.
+#[test]
+fn an_error_that_comes_back_from_another_thread_is_send() {
+    let mistake = "an error that comes back from another thread must be `Send`; write `dyn Error + Send + Sync`, or set `run = \"inline\"`";
+    for error in [
+        "Box<dyn Error>",
+        "Box<dyn std::error::Error + 'static>",
+        "Arc<Box<(dyn Error + Sync)>>",
+    ] {
+        for (args, function) in [
+            ("ms = 5", "fn"),
+            ("ms = 5, run = \"task\"", "async fn"),
+            ("ms = 5, run = \"worker\"", "async fn"),
+        ] {
+            check(
+                &format!("#[timeout({args})] {function} f() -> Result<u8, {error}> {{ Ok(5) }}"),
+                &[mistake],
+            );
+        }
+        check(
+            &format!("#[timeout(ms = 5)] async fn f() -> Result<u8, {error}> {{ Ok(5) }}"),
+            &[],
+        );
+        check(
+            &format!(
+                "#[timeout(ms = 5, run = \"inline\")] fn f() -> Result<u8, {error}> {{ Ok(5) }}"
+            ),
+            &[],
+        );
+    }
+    check(
+        "#[timeout(ms = 5)] fn f() -> Result<u8, Box<dyn Error + Send + Sync>> { Ok(5) }",
+        &[],
+    );
+    check(
+        "#[timeout(ms = 5)] fn f() -> Result<u8, Box<dyn Failure>> { Ok(5) }",
+        &[],
+    );
+}
+
+/// The error listed return types alone, and a test has none.
+#[test]
+fn a_function_that_returns_nothing_needs_a_fallback() {
+    let mistake = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, or set `fallback`: in a \
+                   test, `fallback = panic_on_timeout`";
+    for function in [
+        "fn f() {}",
+        "async fn f() {}",
+        "fn f() -> () {}",
+        "fn f() -> impl Future<Output = ()> {}",
+    ] {
+        check(&format!("#[timeout(ms = 5)] {function}"), &[mistake]);
+        check(
+            &format!("#[timeout(ms = 5, fallback = |_| ())] {function}"),
+            &[],
+        );
+        check(
+            &format!("#[timeout(ms = 5, fallback = 5)] {function}"),
+            &["`fallback` takes a function of `TimeoutError`, as in `fallback = |_| 0`"],
+        );
+    }
+}
+
 #[test]
 fn a_duration_is_well_formed() {
     let units = "expected one of `ns`, `us`, `ms`, `s`, `m`, `h`, `d`";
     check_args(
         "limit = \"5 sec\"",
-        &[&format!("unknown unit `sec`; {units}")],
+        &[&format!("unknown unit `sec`; did you mean `s`? {units}")],
     );
     check_args("limit = \"5\"", &[&format!("`5` has no unit; {units}")]);
     check_args(
@@ -419,7 +501,7 @@ fn an_option_fits_the_others() {
     check_args(
         "ms = 5, run = \"inlin\"",
         &[
-            "unknown value `inlin` of `run`; expected one of `worker`, `inline`, `task`; did you mean `inline`?",
+            "unknown value `inlin` of `run`; did you mean `inline`? expected one of `worker`, `inline`, `task`",
         ],
     );
 }

@@ -8,7 +8,7 @@ use super::mistakes::{WORDS, check, check_args, errors};
 fn what_was_not_understood_has_no_consequences() {
     for (args, mistake) in [
         ("ms = 5 run = \"inline\"", "expected `,`"),
-        ("5, run(inline)", WORDS),
+        ("5, run(inline)", "did you mean `ms = 5`?"),
         ("ms = 5, rum = \"inline\"", "unknown option `rum`"),
         ("ms = 5, run = \"inlin\"", "unknown value `inlin`"),
         (

@@ -7,6 +7,7 @@ use crate::deadline::{Clock, Deadline};
 use crate::frame::{self, PlainCall};
 use crate::policy::PolicyRef;
 use crate::tick;
+use crate::token::CancelToken;
 use crate::token::node::NodeRef;
 use crate::workers::abandoned;
 
@@ -93,6 +94,18 @@ impl Ask {
             }
             _ => Err(self),
         }
+    }
+
+    /// A deadline besides the limit.
+    pub(crate) fn until(mut self, deadline: Deadline) -> Self {
+        self.deadline = self.deadline.min(deadline);
+        self
+    }
+
+    /// Links a token that stops the call.
+    pub(crate) fn link(mut self, token: &CancelToken) -> Self {
+        self.upstream.push(token.0.clone());
+        self
     }
 
     /// How many abandoned operations of this name prevent a new one from starting.

@@ -39,13 +39,28 @@ impl<R, L: FnOnce(R)> OnLate<R, L> {
     message = "`on_late` takes a function of `{R}`, and `{Self}` is none",
     label = "this must be a function, as in `|late| ..`"
 )]
-pub trait Late<R>: FnOnce(R) {}
+pub trait Late<R>: Sized {
+    /// The function.
+    fn checked(self) -> Checked<Self, Takes<R>> {
+        Checked::new(self)
+    }
+}
 
 #[diagnostic::do_not_recommend]
 impl<R, L: FnOnce(R)> Late<R> for L {}
 
-/// Gives an `on_late` its expected type. Only this bound reports a value that is no function of the return type.
-pub fn on_late<R, L: Late<R>>(_never_run: fn() -> R, function: L) -> Checked<L, Takes<R>> {
+/// As [`Late`], with the type that a closure's argument takes.
+#[diagnostic::on_unimplemented(
+    message = "`on_late` takes a function of `{R}`, and `{Self}` is none",
+    label = "this must be a function, as in `|late| ..`"
+)]
+pub trait LateFn<R>: FnOnce(R) {}
+
+#[diagnostic::do_not_recommend]
+impl<R, L: FnOnce(R)> LateFn<R> for L {}
+
+/// Gives a closure its expected type.
+pub fn on_late<R, L: LateFn<R>>(_never_run: fn() -> R, function: L) -> Checked<L, Takes<R>> {
     Checked::new(function)
 }
 
@@ -67,18 +82,19 @@ pub fn late<R, L: FnOnce(R)>(_never_run: fn() -> R, call: L) -> OnLate<R, L> {
 
 /// What can get an answer elsewhere.
 #[diagnostic::on_unimplemented(
-    message = "what `on_late` calls cannot go to another thread with the operation",
+    message = "what `on_late` calls cannot move to another thread with the operation",
     label = "what this function holds must be `Send`: take `Arc` for `Rc`, add `+ Send` to a `dyn` type, or set `run = \"inline\"`"
 )]
-pub trait LateElsewhere: Send {}
+pub trait LateElsewhere: Sized {
+    /// The function itself.
+    #[must_use]
+    fn moved(self) -> Self {
+        self
+    }
+}
 
 #[diagnostic::do_not_recommend]
 impl<L: Send> LateElsewhere for L {}
-
-/// An `on_late` that moves to another thread with the operation.
-pub fn on_late_elsewhere<L: LateElsewhere>(function: L) -> L {
-    function
-}
 
 /// An answer on its way to the caller.
 pub struct Unclaimed<R, L>(Option<(R, OnLate<R, L>)>);

@@ -157,7 +157,7 @@ pub trait TimeoutFutureExt: Future + Sized {
     /// ```
     #[track_caller]
     fn within_deadline(self, deadline: impl Into<Deadline>) -> Within<Self> {
-        Within::new(ask_here().deadline(deadline), self)
+        Within::new(ask_here().until(deadline.into()), self)
     }
 
     /// Runs the future until `token` is cancelled. When it is, the future is polled once more, and
@@ -178,7 +178,7 @@ pub trait TimeoutFutureExt: Future + Sized {
     /// ```
     #[track_caller]
     fn with_cancel_token(self, token: &CancelToken) -> Within<Self> {
-        Within::new(ask_here().upstream(token), self)
+        Within::new(ask_here().link(token), self)
     }
 }
 

@@ -27,6 +27,7 @@ async fn c(
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
+    __timeout_p::returns(<Option<u32> as __timeout_p::FromTimeout>::from_timeout);
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let mut __call = __timeout_p::InlineCall::new(__ask);

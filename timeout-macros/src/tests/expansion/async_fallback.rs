@@ -14,8 +14,7 @@ async fn count(rows: &[Row]) -> usize {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("count");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, nothing)
-        .function();
+    let __fallback = __timeout_p::Fallback::<usize>::checked(nothing).function();
     let __fallback = __timeout_p::or(move |__error| __fallback(__error));
     let mut __call = __timeout_p::InlineCall::new(__ask);
     let __op = async move {

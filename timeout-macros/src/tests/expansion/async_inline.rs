@@ -11,6 +11,9 @@ async fn stock(client: &Client, sku: &str) -> Result<u32, AppError> {
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("stock");
+    __timeout_p::returns(
+        <Result<u32, AppError> as __timeout_p::FromTimeout>::from_timeout,
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(50);
     let mut __call = __timeout_p::InlineCall::new(__ask);

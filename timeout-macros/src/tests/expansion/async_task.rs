@@ -13,6 +13,9 @@ async fn store(order: Order) -> Result<(), AppError> {
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("store")
         .keep_running();
+    __timeout_p::returns(
+        <Result<(), AppError> as __timeout_p::FromTimeout>::from_timeout,
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(50);
     return __timeout_p::async_task::<
@@ -26,7 +29,7 @@ async fn store(order: Order) -> Result<(), AppError> {
                 if false {
                     return __timeout_p::never_run::<Result<(), AppError>>();
                 }
-                let order = __timeout_p::owned(order);
+                let order = __timeout_p::Moved::moved(order);
                 ({ order.store().await })
             },
         )

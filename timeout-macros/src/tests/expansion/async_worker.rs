@@ -14,6 +14,9 @@ async fn render(page: Page) -> Result<Html, AppError> {
         __timeout_p::options::max_abandoned,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("render");
+    __timeout_p::returns(
+        <Result<Html, AppError> as __timeout_p::FromTimeout>::from_timeout,
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.limit(__timeout_p::Duration::new(90u64, 0u32));
     let __ask = __ask.grace(__timeout_p::Duration::new(0u64, 250000000u32));
@@ -29,7 +32,7 @@ async fn render(page: Page) -> Result<Html, AppError> {
                 if false {
                     return __timeout_p::never_run::<Result<Html, AppError>>();
                 }
-                let page = __timeout_p::owned(page);
+                let page = __timeout_p::Moved::moved(page);
                 ({ page.render().await })
             },
         )

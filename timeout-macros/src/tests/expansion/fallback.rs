@@ -12,6 +12,7 @@ fn count(rows: Vec<Row>) -> usize {
         __timeout_p::options::fallback,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("count");
+    <usize as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<usize>).covered(),
     );
@@ -29,7 +30,7 @@ fn count(rows: Vec<Row>) -> usize {
         __ask,
         __fallback,
         move |(): ()| -> usize {
-            let rows = __timeout_p::owned(rows);
+            let rows = __timeout_p::Moved::moved(rows);
             ({ rows.len() })
         },
         |__answer| __timeout_p::Answer(__answer).ending(),

@@ -15,8 +15,11 @@ pub fn load(
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("load");
+    __timeout_p::returns(
+        <Result<Vec<u8>, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(self.ms);
+    let __ask = __ask.ms(__timeout_p::Ms::given(self.ms));
     __timeout_p::made_inline::<
         Result<Vec<u8>, TimeoutError>,
         _,

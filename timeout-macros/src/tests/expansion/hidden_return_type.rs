@@ -20,7 +20,7 @@ fn c(from: impl Into<String>) -> Result<impl Iterator<Item = u8> + use<>, Timeou
     >(
         __ask,
         move |(): ()| -> Result<_, TimeoutError> {
-            let from = __timeout_p::sent(from);
+            let from = __timeout_p::MovedType::moved(from);
             ({ Ok(from.into().into_bytes().into_iter()) })
         },
     );

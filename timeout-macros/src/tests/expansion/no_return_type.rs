@@ -14,8 +14,7 @@ async fn wait(gate: Gate) {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("wait");
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    let __fallback = __timeout_p::fallback(__timeout_p::never_run::<()>, drop)
-        .function();
+    let __fallback = __timeout_p::Fallback::<()>::checked(drop).function();
     let __fallback = __timeout_p::or(move |__error| __fallback(__error));
     let mut __call = __timeout_p::InlineCall::new(__ask);
     let __op = async move {

@@ -12,6 +12,10 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
         __timeout_p::options::on_late,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
+    __timeout_p::returns(
+        <Result<Connection, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
+    <Result<Connection, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(
                 __timeout_p::never_run::<Result<Connection, TimeoutError>>,
@@ -20,12 +24,11 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    let __on_late = __timeout_p::on_late(
-            __timeout_p::never_run::<Result<Connection, TimeoutError>>,
-            give_back,
-        )
+    let __on_late = __timeout_p::Late::<
+        Result<Connection, TimeoutError>,
+    >::checked(give_back)
         .function();
-    let __on_late = __timeout_p::on_late_elsewhere(__on_late);
+    let __on_late = __timeout_p::LateElsewhere::moved(__on_late);
     let __on_late = __timeout_p::late(
         __timeout_p::never_run::<Result<Connection, TimeoutError>>,
         move |__answer| __on_late(__answer),
@@ -41,7 +44,7 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
         __timeout_p::unclaimed(
             __on_late,
             move |(): ()| -> Result<Connection, TimeoutError> {
-                let pool = __timeout_p::owned(pool);
+                let pool = __timeout_p::Moved::moved(pool);
                 ({ pool.take() })
             },
         ),

@@ -14,12 +14,10 @@ fn connect(
         __timeout_p::options::on_late,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
+    __timeout_p::returns(<Option<Connection> as __timeout_p::FromTimeout>::from_timeout);
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
-    let __on_late = __timeout_p::on_late(
-            __timeout_p::never_run::<Option<Connection>>,
-            give_back,
-        )
+    let __on_late = __timeout_p::Late::<Option<Connection>>::checked(give_back)
         .function();
     let __on_late = __timeout_p::late(
         __timeout_p::never_run::<Option<Connection>>,

@@ -21,15 +21,14 @@ pub(crate) async fn load(&self) -> Config {
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(NAME);
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.max_abandoned(self.max());
-    let __fallback = __timeout_p::fallback(
-            __timeout_p::never_run::<Config>,
-            self.fallback(),
-        )
+    let __given: usize = self.max();
+    let __ask = __ask.max_abandoned(__given);
+    let __fallback = __timeout_p::Fallback::<Config>::checked(self.fallback())
         .function();
     let __fallback = __timeout_p::or(move |__error| __fallback(__error));
-    let __ask = __ask.grace(self.grace());
-    let __ask = __ask.limit(self.config.lock().limit);
+    let __given: __timeout_p::Duration = self.grace();
+    let __ask = __ask.grace(__given);
+    let __ask = __ask.limit(__timeout_p::Limit::given(self.config.lock().limit));
     let mut __call = __timeout_p::InlineCall::new(__ask);
     let __op = async move {
         if false {

@@ -19,6 +19,8 @@ fn sum(
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("sum");
+    __timeout_p::returns(<Option<u32> as __timeout_p::FromTimeout>::from_timeout);
+    <Option<u32> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
             .content_covered(),
@@ -32,13 +34,13 @@ fn sum(
     >(
         __ask,
         move |(): ()| -> Option<u32> {
-            let mut __arg0 = __timeout_p::owned(__arg0);
+            let mut __arg0 = __timeout_p::Moved::moved(__arg0);
             let (a, mut b) = __arg0;
-            let __arg1 = __timeout_p::owned(__arg1);
-            let mut __arg2 = __timeout_p::owned(__arg2);
+            let __arg1 = __timeout_p::Moved::moved(__arg1);
+            let mut __arg2 = __timeout_p::Moved::moved(__arg2);
             let Req { id, .. } = __arg2;
-            let mut r#type = __timeout_p::owned(r#type);
-            let mut __arg4 = __timeout_p::owned(__arg4);
+            let mut r#type = __timeout_p::Moved::moved(r#type);
+            let mut __arg4 = __timeout_p::Moved::moved(__arg4);
             let ref c = __arg4;
             ({
                 b += 1;

@@ -10,6 +10,8 @@ fn r#match() -> Option<u32> {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "match"),
     );
+    __timeout_p::returns(<Option<u32> as __timeout_p::FromTimeout>::from_timeout);
+    <Option<u32> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
             .content_covered(),

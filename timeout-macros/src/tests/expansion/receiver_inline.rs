@@ -11,6 +11,9 @@ async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "load"),
     );
+    __timeout_p::returns(
+        <Result<Value, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let mut __call = __timeout_p::InlineCall::new(__ask);
@@ -19,7 +22,7 @@ async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
             return __timeout_p::never_run::<Result<Value, TimeoutError>>();
         }
         let _ = &self;
-        let _key = __timeout_p::same(_key);
+        let _key = __timeout_p::keep(_key);
         ({
             self.count += 1;
             Ok(self.value)

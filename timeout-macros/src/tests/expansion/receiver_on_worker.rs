@@ -10,6 +10,10 @@ fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "load"),
     );
+    __timeout_p::returns(
+        <Result<Value, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
+    <Result<Value, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Result<Value, TimeoutError>>)
             .content_covered(),
@@ -23,8 +27,8 @@ fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
     >(
         __ask,
         move |(): ()| -> Result<Value, TimeoutError> {
-            __timeout_p::owned_ref(&self);
-            let key = __timeout_p::owned(key);
+            __timeout_p::Moved::lent(&self);
+            let key = __timeout_p::Moved::moved(key);
             ({ self.read(&key) })
         },
     );

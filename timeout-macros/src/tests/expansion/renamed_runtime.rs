@@ -11,6 +11,8 @@ fn c() -> Option<u32> {
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
+    __timeout_p::returns(<Option<u32> as __timeout_p::FromTimeout>::from_timeout);
+    <Option<u32> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
             .content_covered(),

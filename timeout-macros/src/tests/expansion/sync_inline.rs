@@ -18,6 +18,9 @@ where
         __timeout_p::options::run,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::returns(
+        <Result<Option<&'a T>, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(
                 __timeout_p::never_run::<Result<Option<&'a T>, TimeoutError>>,
@@ -25,7 +28,7 @@ where
             .content_covered(),
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.secs(LIMIT);
+    let __ask = __ask.secs(__timeout_p::Secs::given(LIMIT));
     return __timeout_p::sync_inline::<
         Result<Option<&'a T>, TimeoutError>,
         _,

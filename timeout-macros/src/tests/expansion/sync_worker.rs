@@ -14,6 +14,10 @@ pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::returns(
+        <Result<usize, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
+    <Result<usize, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
             .content_covered(),
@@ -27,7 +31,7 @@ pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
     >(
         __ask,
         move |(): ()| -> Result<usize, TimeoutError> {
-            let mut rows = __timeout_p::owned(rows);
+            let mut rows = __timeout_p::Moved::moved(rows);
             ({
                 rows.sort();
                 Ok(rows.len())

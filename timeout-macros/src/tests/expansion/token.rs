@@ -12,6 +12,10 @@ fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::returns(
+        <Result<usize, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
+    <Result<usize, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
             .content_covered(),
@@ -25,7 +29,7 @@ fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
     >(
         __ask,
         move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
-            let rows = __timeout_p::owned(rows);
+            let rows = __timeout_p::Moved::moved(rows);
             let cancel_token = __token;
             let _ = &cancel_token;
             ({

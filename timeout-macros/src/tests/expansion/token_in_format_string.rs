@@ -12,6 +12,7 @@ async fn show() -> Option<String> {
         __timeout_p::options::token,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("show");
+    __timeout_p::returns(<Option<String> as __timeout_p::FromTimeout>::from_timeout);
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __ask = __ask.ms(200);
     let mut __call = __timeout_p::InlineCall::new(__ask);

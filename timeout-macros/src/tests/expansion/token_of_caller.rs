@@ -11,12 +11,17 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::returns(
+        <Result<usize, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
+    <Result<usize, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
             .content_covered(),
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let (__ask, __form) = __ask.caller_token(&cancel_token);
+    let __form = __timeout_p::Caller::new(&cancel_token).form();
+    let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
     let _ = &cancel_token;
     let __ask = __ask.ms(200);
     return __timeout_p::sync_worker::<
@@ -26,7 +31,7 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
     >(
         __ask,
         move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
-            let rows = __timeout_p::owned(rows);
+            let rows = __timeout_p::Moved::moved(rows);
             let cancel_token = __form.bind(&__token);
             let _ = &cancel_token;
             ({ sort(cancel_token, rows) })

@@ -20,6 +20,9 @@ fn scan(
         __timeout_p::options::run,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
+    __timeout_p::returns(
+        <Result<usize, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
+    );
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
             .content_covered(),
@@ -27,7 +30,9 @@ fn scan(
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
     let __form = __timeout_p::ByValue;
     #[cfg(unix)]
-    let (__ask, __form) = __ask.caller_token(&cancel_token);
+    let __form = __timeout_p::Caller::new(&cancel_token).form();
+    #[cfg(unix)]
+    let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
     #[cfg(unix)]
     let _ = &cancel_token;
     let __ask = __ask.ms(200);

@@ -12,6 +12,7 @@ unsafe fn peek(at: *const u8) -> Option<u8> {
         __timeout_p::options::run,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("peek");
+    __timeout_p::returns(<Option<u8> as __timeout_p::FromTimeout>::from_timeout);
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u8>>)
             .content_covered(),

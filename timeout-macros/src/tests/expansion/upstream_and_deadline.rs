@@ -18,14 +18,16 @@ fn ship(
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "ship"),
     );
+    __timeout_p::returns(<Option<u32> as __timeout_p::FromTimeout>::from_timeout);
+    <Option<u32> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
         __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
             .content_covered(),
     );
     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY).detached();
-    let __ask = __ask.deadline(request.deadline);
-    let __ask = __ask.upstream(&shutdown);
-    let __ask = __ask.upstream(&self.token());
+    let __ask = __timeout_p::Until::until(request.deadline, __ask);
+    let __ask = __timeout_p::Upstream::link(&shutdown, __ask);
+    let __ask = __timeout_p::Upstream::link(&self.token(), __ask);
     return __timeout_p::sync_worker::<
         Option<u32>,
         _,
@@ -33,10 +35,10 @@ fn ship(
     >(
         __ask,
         move |(): ()| -> Option<u32> {
-            __timeout_p::owned_ref(&self);
-            let request = __timeout_p::owned(request);
+            __timeout_p::Moved::lent(&self);
+            let request = __timeout_p::Moved::moved(request);
             let _ = &request;
-            let shutdown = __timeout_p::owned(shutdown);
+            let shutdown = __timeout_p::Moved::moved(shutdown);
             let _ = &shutdown;
             ({ self.send(1) })
         },

@@ -26,10 +26,11 @@ pub(super) fn case(chance: &mut Chance) -> Case {
     } else {
         0
     };
+    let silent = usize::from(item.is_silent && !attribute.garbled && !attribute.has("fallback"));
     Case {
         args: parse(&attribute.text(chance)),
         item: parse(&item.text),
-        mistakes: Some(attribute.mistakes + item.mistakes + elsewhere),
+        mistakes: Some(attribute.mistakes + item.mistakes + elsewhere + silent),
     }
 }
 
@@ -195,6 +196,8 @@ struct Item {
     mistakes: usize,
     /// Further mistakes, if the operation moves away from its caller.
     mistakes_elsewhere: usize,
+    /// Whether it returns nothing, which is a mistake without `fallback`.
+    is_silent: bool,
 }
 
 impl Item {
@@ -203,6 +206,7 @@ impl Item {
             text: String::new(),
             mistakes: 0,
             mistakes_elsewhere: 0,
+            is_silent: false,
         };
         item.qualifiers(kind, chance);
         let name = chance.pick(&["f", "r#fn", "cancel_token", "t\u{e9}st", "__ask", "union"]);
@@ -314,7 +318,7 @@ impl Item {
             chance.pick(&words::ANSWERS)
         };
         match kind {
-            Kind::Sync | Kind::Async if !never && chance.one_in(8) => {}
+            Kind::Sync | Kind::Async if !never && chance.one_in(8) => self.is_silent = true,
             Kind::Sync | Kind::Async => self.push(&[" -> ", answer]),
             Kind::Future if chance.one_in(2) => self.push(&[
                 " -> impl Send + core::future::Future<Output = ",
