@@ -38,7 +38,7 @@ pub(crate) struct Armed {
     /// The waker that the alarm holds.
     wakes: Address,
     /// The timer's count of expired alarms when this one was set.
-    rung: u32,
+    expired: u32,
     /// Polls since the clock was last read, modulo [`POLLS`].
     polls: u8,
 }
@@ -62,21 +62,21 @@ impl Address {
 impl Armed {
     /// Whether the alarm is pending and wakes the polled task. `false` can be wrong.
     #[inline]
-    fn is_still(&self, waker: &Waker) -> bool {
+    fn is_pending_for(&self, waker: &Waker) -> bool {
         // A pending alarm keeps its waker alive, so no other waker can have reused the address.
-        self.wakes == Address::of(waker) && self.rung == timer::rung()
+        self.wakes == Address::of(waker) && self.expired == timer::rung()
     }
 
     /// Replaces the waker of the alarm. Returns `false` if the alarm has expired.
     fn wake(&mut self, waker: &Waker) -> bool {
-        let rung = timer::rung();
-        if self.is_still(waker) {
+        let expired = timer::rung();
+        if self.is_pending_for(waker) {
             return true;
         }
         // The alarm keeps this clone, whose address can differ from that of the original.
         let waker = waker.clone();
         self.wakes = Address::of(&waker);
-        self.rung = rung;
+        self.expired = expired;
         timer::rearm(self.key, waker)
     }
 }
@@ -94,7 +94,7 @@ impl CallerAlarm {
         match self {
             Self::Armed(alarm) => {
                 alarm.polls = (alarm.polls + 1) % POLLS;
-                alarm.polls != 0 && alarm.is_still(context.waker())
+                alarm.polls != 0 && alarm.is_pending_for(context.waker())
             }
             Self::Unset => false,
             #[cfg(feature = "tokio")]
@@ -136,14 +136,14 @@ impl CallerAlarm {
         #[cfg(not(feature = "tokio"))]
         let _ = clock;
         let waker = context.waker().clone();
-        let (address, rung) = (Address::of(&waker), timer::rung());
+        let (address, expired) = (Address::of(&waker), timer::rung());
         match timer::arm(at, Alarm::Wake(Some(waker))) {
             Some(key) => {
                 *self = Self::Armed(Armed {
                     at,
                     key,
                     wakes: address,
-                    rung,
+                    expired,
                     polls: 0,
                 });
                 true

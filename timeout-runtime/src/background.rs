@@ -59,8 +59,8 @@ one_per_process! {
 
 /// Runs `task` on a background thread, or on this thread if none is available.
 ///
-/// Until it has run, paused time stands still: other code of the runtime may depend on it. The
-/// functions that are muted here are not called for what the task causes.
+/// Paused time does not advance until the task has run: other code of the runtime can depend on it.
+/// Functions that are muted on this thread stay muted while the task runs.
 pub(crate) fn run(task: impl FnOnce() + Send + 'static) {
     let (muted, hold) = (muted::all(), ClockHold::here());
     let task = move || {
@@ -93,7 +93,7 @@ impl Background {
 
     fn start(&'static self, most: usize) -> bool {
         let name = "timeout-background".to_owned();
-        threads::start(name, None, move || self.live(most)).is_ok()
+        threads::start(name, None, move || self.run_tasks(most)).is_ok()
     }
 
     /// Runs all queued tasks here, after the system has refused the only thread.
@@ -110,7 +110,7 @@ impl Background {
     }
 
     /// The main loop of a thread. Starting a thread summons it.
-    fn live(&'static self, most: usize) {
+    fn run_tasks(&'static self, most: usize) {
         let parker = Arc::new(Parker::new());
         let mut was_summoned = true;
         loop {

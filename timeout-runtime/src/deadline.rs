@@ -70,7 +70,7 @@ impl Clock {
         match self {
             Self::Real => false,
             #[cfg(feature = "tokio")]
-            Self::Tokio => pause::is_possible() && pause::is_in_force(),
+            Self::Tokio => pause::is_possible() && pause::is_active(),
         }
     }
 
@@ -110,19 +110,19 @@ mod pause {
 
     /// The return type of a `pause` function, which shows whether it is Tokio's.
     trait Pause {
-        const IS_TOKIOS: bool;
+        const IS_TOKIO: bool;
     }
 
     impl Pause for () {
-        const IS_TOKIOS: bool = true;
+        const IS_TOKIO: bool = true;
     }
 
     impl Pause for Never {
-        const IS_TOKIOS: bool = false;
+        const IS_TOKIO: bool = false;
     }
 
-    const fn is_tokios<P: Pause>(_: fn() -> P) -> bool {
-        P::IS_TOKIOS
+    const fn is_tokio_pause<P: Pause>(_: fn() -> P) -> bool {
+        P::IS_TOKIO
     }
 
     /// Whether this build can pause Tokio's time, which needs Tokio's feature `test-util`.
@@ -136,20 +136,20 @@ mod pause {
         // An import by name would not compile if Tokio has no `pause`.
         use tokio::time::*;
 
-        is_tokios(pause as fn() -> _)
+        is_tokio_pause(pause as fn() -> _)
     }
 
     /// Whether the time of the current runtime differs from system time.
     ///
     /// That is the case while it is paused, and after it was paused.
     #[cold]
-    pub(super) fn is_in_force() -> bool {
+    pub(super) fn is_active() -> bool {
         Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::CurrentThread)
-            && !is_the_systems(|| tokio::time::Instant::now().into_std())
+            && !is_system_clock(|| tokio::time::Instant::now().into_std())
     }
 
-    fn is_the_systems(clock: impl Fn() -> Instant) -> bool {
+    fn is_system_clock(clock: impl Fn() -> Instant) -> bool {
         let before = Instant::now();
         let reading = clock();
         let after = Instant::now();
@@ -201,8 +201,8 @@ impl Deadline {
         Self::on(clock, clock.now().plus(duration))
     }
 
-    /// Returns the deadline at `instant`: a [`std::time::Instant`] on the system's monotonic clock, or, with the feature
-    /// `tokio`, a `tokio::time::Instant` on Tokio's clock.
+    /// Returns the deadline at `instant`: a [`std::time::Instant`] on the system's monotonic clock,
+    /// or, with the feature `tokio`, a `tokio::time::Instant` on Tokio's clock.
     ///
     /// ```
     /// use std::time::{Duration, Instant};

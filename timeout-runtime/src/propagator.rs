@@ -119,16 +119,16 @@ impl fmt::Debug for PropagatorHandle {
 trait Enter: Send {
     /// Installs the state, runs `f`, which must not panic, and drops the guard.
     ///
-    /// Runs each function of the user through `alone`.
-    fn around(&mut self, alone: &dyn Fn(&mut dyn FnMut()), f: &mut dyn FnMut());
+    /// Runs each function of the user through `run_step`.
+    fn around(&mut self, run_step: &dyn Fn(&mut dyn FnMut()), f: &mut dyn FnMut());
 }
 
 impl<E: FnMut() -> L + Send, L> Enter for E {
-    fn around(&mut self, alone: &dyn Fn(&mut dyn FnMut()), f: &mut dyn FnMut()) {
+    fn around(&mut self, run_step: &dyn Fn(&mut dyn FnMut()), f: &mut dyn FnMut()) {
         let mut guard = None;
-        alone(&mut || guard = Some(self()));
+        run_step(&mut || guard = Some(self()));
         f();
-        alone(&mut || drop(guard.take()));
+        run_step(&mut || drop(guard.take()));
     }
 }
 
@@ -141,7 +141,7 @@ struct Captured {
 impl Captured {
     fn around(&mut self, f: &mut dyn FnMut()) {
         match &mut self.enter {
-            Some(enter) => enter.around(&|step| alone(self.id, step), f),
+            Some(enter) => enter.around(&|step| run_step(self.id, step), f),
             None => f(),
         }
     }
@@ -150,12 +150,13 @@ impl Captured {
 impl Drop for Captured {
     fn drop(&mut self) {
         let enter = &mut self.enter;
-        alone(self.id, || drop(enter.take()));
+        run_step(self.id, || drop(enter.take()));
     }
 }
 
-fn alone(id: u64, step: impl FnOnce()) {
-    frame::outside(|| registry::alone(id, step));
+/// Runs a function of the propagator `id`, outside any call.
+fn run_step(id: u64, step: impl FnOnce()) {
+    frame::outside(|| registry::run_muted(id, step));
 }
 
 /// The captured state for one operation.

@@ -49,7 +49,7 @@ impl<T: ?Sized> Entry<T> {
             return;
         }
         if let Some(function) = self.function.get() {
-            alone(self.id, || call(function));
+            run_muted(self.id, || call(function));
         }
     }
 }
@@ -57,7 +57,7 @@ impl<T: ?Sized> Entry<T> {
 /// Runs code of the entry `id`. That entry is not called for events that the code causes itself.
 ///
 /// Catches a panic of the code.
-pub(crate) fn alone(id: u64, f: impl FnOnce()) {
+pub(crate) fn run_muted(id: u64, f: impl FnOnce()) {
     muted::mute(&[id], || unwind::contain(f));
 }
 
