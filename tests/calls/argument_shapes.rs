@@ -1,4 +1,4 @@
-//! Arguments of every shape and name, and functions of odd ones.
+//! Functions with arguments of every shape and name compile and pass their arguments on.
 
 use crate::support;
 use std::time::Duration;
@@ -11,7 +11,7 @@ type Answer = Result<u32, TimeoutError>;
 
 struct Request {
     id: u32,
-    #[allow(dead_code)] // A field that patterns leave out.
+    #[allow(dead_code)] // Patterns leave this field out.
     rest: String,
 }
 
@@ -22,7 +22,7 @@ fn request(id: u32) -> Request {
     }
 }
 
-/// Functions that run on a worker, and what they own.
+/// Functions that run on a worker and own their arguments.
 mod on_worker {
     use super::*;
 
@@ -106,7 +106,7 @@ mod on_worker {
     }
 }
 
-/// Functions that are polled in place, and what they borrow.
+/// Functions that are polled in place and borrow their arguments.
 mod in_place {
     use super::*;
 
@@ -192,9 +192,9 @@ fn three() -> [Request; 3] {
     [request(1), request(2), request(4)]
 }
 
-/// Guards against patterns that are taken for expressions when they are passed on.
+/// A pattern used to be taken for an expression when it was passed on.
 #[test]
-fn patterns_bind_what_they_would_without_a_timeout() {
+fn patterns_bind_as_in_the_plain_function() {
     assert_eq!(on_worker::tuple((1, 2)).unwrap(), 4);
     assert_eq!(on_worker::unnamed(1, String::new(), 7).unwrap(), 7);
     assert_eq!(on_worker::fields(request(7)).unwrap(), 7);
@@ -210,9 +210,9 @@ fn patterns_bind_what_they_would_without_a_timeout() {
     assert_eq!(block_on(in_place::changed("ab".to_owned(), 4)).unwrap(), 7);
 }
 
-/// Guards against generated names that meet the user's.
+/// Generated names must not collide with the names of the user.
 #[test]
-fn arguments_may_have_any_name() {
+fn an_argument_may_have_any_name() {
     let sum = (1..=9).sum::<u32>();
     assert_eq!(on_worker::named(1, 2, 3, 4, 5, 6, 7, 8, 9).unwrap(), sum);
     let within = on_worker::named_as_within(1, 2, 3, 4, 5, 6, 7, 8, 9);
@@ -224,7 +224,7 @@ fn arguments_may_have_any_name() {
     assert_eq!(block_on(within).unwrap(), sum);
 }
 
-/// Guards against names glued from raw identifiers, which are none.
+/// A generated name was glued from a raw identifier, which is no identifier.
 #[test]
 fn functions_may_have_raw_names() {
     let (sync, polled) = (
@@ -240,19 +240,19 @@ fn functions_may_have_raw_names() {
     assert_eq!(given.events().len(), 1);
 }
 
-/// Guards against a body that finds something else under its function's name.
+/// Inside the body, the function's name must refer to the annotated function.
 #[test]
 fn a_function_may_call_itself() {
     assert_eq!(on_worker::recursive(10).unwrap(), 10);
     assert_eq!(block_on(in_place::recursive(10)).unwrap(), 10);
 }
 
-/// Functions whose callers bring a token.
+/// Functions that take a token as an argument.
 mod with_token {
     use super::*;
 
     #[timeout(name = "argument_shapes::owned", ms = 20)]
-    #[allow(clippy::needless_pass_by_value)] // It is the shape under test.
+    #[allow(clippy::needless_pass_by_value)] // The owned argument is under test.
     pub(super) fn owned(cancel_token: CancelToken) -> Answer {
         until_fired(&cancel_token)
     }
@@ -269,9 +269,9 @@ mod with_token {
     }
 }
 
-/// Guards against a token of the caller's that is cut off, or that a limit of one call fires for all.
+/// The token in an argument must stop the call, and the limit must not cancel that token.
 #[test]
-fn a_callers_token_is_linked_to_the_call() {
+fn a_token_in_an_argument_stops_the_call() {
     let calls: [fn(&CancelToken) -> Answer; 3] = [
         |token| with_token::owned(token.clone()),
         with_token::borrowed,
@@ -282,7 +282,10 @@ fn a_callers_token_is_linked_to_the_call() {
         let error = call(&token).unwrap_err();
         assert!(error.is_timed_out(), "{error}");
         assert!(error.elapsed() >= Duration::from_millis(20));
-        assert!(!token.is_cancelled(), "a limit is its own call's");
+        assert!(
+            !token.is_cancelled(),
+            "the limit cancels only the token of its call"
+        );
         token.cancel();
         let error = call(&token).unwrap_err();
         assert!(error.is_cancelled() && !error.was_started(), "{error}");

@@ -1,4 +1,4 @@
-//! The options that say what else ends a call: `upstream`, `deadline`, `inherit`.
+//! The options `upstream`, `deadline` and `inherit` decide which other events end a call.
 
 #![deny(unused_variables)]
 
@@ -58,7 +58,7 @@ annotated! {
     }
 }
 
-/// Each of them stops the call, in whatever form it is given.
+/// Tests every form in which the option accepts a token.
 #[test]
 fn any_upstream_token_stops_the_call() {
     for way in EVERY_WAY {
@@ -79,7 +79,7 @@ fn any_upstream_token_stops_the_call() {
             assert_eq!(error.status(), CallStatus::UpstreamCancelled, "{way:?}");
             let reason = std::error::Error::source(&error).unwrap();
             assert_eq!(reason.to_string(), "shutting down", "{way:?}");
-            // Late reports of the calls before may come in between.
+            // Late events of earlier calls may arrive in between.
             assert!(recorder.kinds().contains(&EventKind::Cancelled), "{way:?}");
             assert!(!tokens[1 - fires].is_cancelled(), "{way:?}");
         }
@@ -116,7 +116,7 @@ fn the_own_limit_is_the_cause_if_it_passes_first() {
 }
 
 #[test]
-fn a_shared_deadline_that_has_passed_starts_nothing() {
+fn a_call_with_a_passed_shared_deadline_does_not_start() {
     for way in EVERY_WAY {
         let error = shared::call(way, Deadline::at(Instant::now())).unwrap_err();
         assert_eq!(error.status(), CallStatus::NotStarted, "{way:?}");
@@ -125,7 +125,7 @@ fn a_shared_deadline_that_has_passed_starts_nothing() {
 }
 
 #[test]
-fn a_deadline_alone_is_enough() {
+fn a_call_may_have_a_deadline_and_no_limit() {
     let until = Instant::now() + Duration::from_secs(60);
     for way in EVERY_WAY {
         let seen = only_a_deadline::call(way, until).unwrap();
@@ -135,13 +135,13 @@ fn a_deadline_alone_is_enough() {
     }
 }
 
-/// The token is the outer call's, which has fired: calls inside do not start, those that do not inherit do.
+/// After the enclosing token is cancelled, only calls with `inherit = false` start.
 #[test]
-fn a_call_that_does_not_inherit_starts_after_the_signal() {
+fn a_call_that_does_not_inherit_starts_in_a_cancelled_call() {
     for way in [Way::SyncWorker, Way::SyncInline, Way::AsyncWorker] {
         let outcome = limit("attribute_upstream::outer", 60_000).outcome(move |token| {
             token.cancel();
-            eventually("the token has fired", || {
+            eventually("the token is cancelled", || {
                 token.cause() == Some(Cause::Cancelled)
             });
             let attached = attached::call(way).unwrap_err();
@@ -149,7 +149,7 @@ fn a_call_that_does_not_inherit_starts_after_the_signal() {
             assert_eq!(detached::call(way).unwrap(), 7, "{way:?}");
             Ok::<_, TimeoutError>(())
         });
-        // The operation's assertions are its caller's: a panic would come through.
+        // A panic of an assertion in the operation is resumed here.
         assert!(!matches!(
             outcome.status(),
             CallStatus::Failed | CallStatus::NotStarted
@@ -162,9 +162,9 @@ fn uses_its_arguments_in_options_alone(ms: u64, stop: CancelToken) -> Option<u32
     Some(7)
 }
 
-/// Guards against a warning about an argument that only an option uses; that it compiles under `deny` is the test.
+/// The compiler warned about an argument that only an option uses. The test is that this compiles.
 #[test]
-fn what_an_option_uses_is_used() {
+fn an_argument_that_only_an_option_uses_causes_no_warning() {
     assert_eq!(
         uses_its_arguments_in_options_alone(60_000, CancelToken::new()),
         Some(7)

@@ -1,4 +1,5 @@
-//! An async body that blocks its thread: off its caller's thread, its outcome is decided by the clock.
+//! An async body that blocks its thread delays neither the deadline nor, off its thread, the
+//! caller.
 
 use crate::{crowd, support};
 use std::time::{Duration, Instant};
@@ -8,9 +9,9 @@ use support::{short, short_limit};
 use timeout_runtime::{EventKind, Outcome, TimeoutError};
 use tokio::runtime;
 
-/// Guards against a success that is handed out because the operation ended in one poll, long after the limit.
+/// A result after the limit used to be a success if one poll had produced it.
 #[test]
-fn a_result_that_comes_after_the_limit_is_late_unless_a_poll_in_place_returns_it() {
+fn a_result_after_the_limit_is_late_unless_an_inline_poll_returns_it() {
     for way in EVERY_WAY {
         let name = Box::leak(format!("blocking_async_body::late::{way:?}").into_boxed_str());
         let recorder = record(name);
@@ -38,9 +39,9 @@ fn a_result_that_comes_after_the_limit_is_late_unless_a_poll_in_place_returns_it
     }
 }
 
-/// Guards against a caller who is held up by a body that blocks, in the ways that promise to free him.
+/// A blocking body must not delay its caller with `run = "task"` or on a worker.
 #[test]
-fn off_its_callers_thread_a_blocking_body_holds_nobody_up() {
+fn a_blocking_body_on_another_thread_does_not_delay_its_caller() {
     for way in [Way::AsyncTask, Way::AsyncWorker] {
         let release = Gate::new();
         let body = release.clone();
@@ -58,9 +59,9 @@ fn off_its_callers_thread_a_blocking_body_holds_nobody_up() {
     }
 }
 
-/// Guards against a limit that is looked at only before the first poll: here the last of many short polls comes too late.
+/// The limit used to be checked only before the first poll.
 #[test]
-fn a_body_that_blocks_piece_by_piece_is_timed_out_between_the_pieces() {
+fn a_body_that_blocks_in_each_poll_times_out_between_polls() {
     let start = Instant::now();
     let runtime = runtime::Builder::new_current_thread().build().unwrap();
     let outcome: Outcome<(), TimeoutError> = runtime.block_on(

@@ -1,4 +1,5 @@
-//! A caller leaves at its deadline without running wakers of other code that wait for its token.
+//! A caller returns at its deadline without running the wakers of other tasks that wait for its
+//! token.
 
 use crate::support;
 use std::future::Future;
@@ -9,7 +10,7 @@ use std::task::{Context, Wake, Waker};
 use support::{Gate, Way, before_it_opens, limit, poll_once, runtime, short};
 use timeout_runtime::{CancelToken, Outcome, TimeoutError};
 
-/// A waker that blocks until its gate opens, as one does whose run queue is full.
+/// A waker that blocks until its gate opens, like the waker of an executor with a full queue.
 struct Blocks {
     entered: Gate,
     leave: Gate,
@@ -22,7 +23,7 @@ impl Wake for Blocks {
     }
 }
 
-/// Registers a waker that blocks with `token`, and waits until the gate opens.
+/// Registers a blocking waker with `token` and waits until the gate opens.
 fn wait_with(token: &CancelToken, waker: Arc<Blocks>) {
     let leave = waker.leave.clone();
     let waker = waker.into();
@@ -32,9 +33,9 @@ fn wait_with(token: &CancelToken, waker: Arc<Blocks>) {
     leave.wait();
 }
 
-/// The caller used to run the wakers itself, so that one that blocked held it.
+/// The caller used to run the wakers itself, so a blocking waker delayed it.
 #[test]
-fn a_waker_that_blocks_does_not_hold_the_caller() {
+fn a_blocking_waker_does_not_delay_the_caller() {
     for way in [Way::SyncWorker, Way::AsyncTask, Way::AsyncWorker] {
         let (entered, leave) = (Gate::new(), Gate::new());
         let waker = Arc::new(Blocks {
@@ -58,9 +59,9 @@ fn a_waker_that_blocks_does_not_hold_the_caller() {
     }
 }
 
-/// Dropping the future of a call ran those wakers on the thread that drops it.
+/// Dropping the future of a call used to run the wakers on the dropping thread.
 #[test]
-fn a_waker_that_blocks_does_not_hold_a_caller_that_drops_its_call() {
+fn a_blocking_waker_does_not_delay_the_drop_of_a_call() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncTask, Way::AsyncWorker] {

@@ -1,4 +1,4 @@
-//! Rule 9: `cancel = false` means it.
+//! With `cancel = false`, the limit ends the call and leaves the operation's token alone.
 
 use crate::support;
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ fn uncancelled(name: &'static str, ms: u64) -> Timeout {
     limit(name, ms).cancel_on_timeout(false)
 }
 
-/// What an operation finds after its caller has gone.
+/// State that the operation reads after its call has ended.
 struct Found {
     cause: Option<Cause>,
     deadlines: [Deadline; 2],
@@ -25,7 +25,7 @@ struct Found {
 }
 
 #[test]
-fn the_token_does_not_fire_at_the_limit_and_calls_inside_are_not_bound_by_it() {
+fn the_limit_cancels_no_token_and_does_not_bound_nested_calls() {
     for way in APART {
         for inner_way in EVERY_WAY {
             let recorder = record("cancel_false::runs_on");
@@ -71,7 +71,7 @@ fn the_token_does_not_fire_at_the_limit_and_calls_inside_are_not_bound_by_it() {
 }
 
 #[test]
-fn the_token_does_not_fire_on_the_callers_thread_either() {
+fn the_limit_of_an_inline_call_cancels_no_token() {
     let outcome = Way::SyncInline.run(&uncancelled("cancel_false::inline", short()), |token| {
         std::thread::sleep(Duration::from_millis(short() + 5));
         assert_eq!(token.cause(), None);
@@ -81,7 +81,7 @@ fn the_token_does_not_fire_on_the_callers_thread_either() {
 }
 
 #[test]
-fn somebody_who_holds_the_token_still_cancels_it() {
+fn a_clone_of_the_token_still_cancels_the_call() {
     for way in EVERY_WAY {
         let outcome = way.run(&uncancelled("cancel_false::held", LONG), |token| {
             let holder = token.clone();
@@ -125,7 +125,7 @@ fn an_inherited_deadline_still_reaches_the_token() {
 }
 
 #[timeout(name = "cancel_false::given", secs = 600, cancel = false)]
-#[allow(clippy::needless_pass_by_value)] // What goes to a worker is owned.
+#[allow(clippy::needless_pass_by_value)] // A worker needs owned arguments.
 fn given(cancel_token: CancelToken, running: Gate) -> Result<u32, TimeoutError> {
     running.open();
     until_fired(&cancel_token)
@@ -175,9 +175,9 @@ async fn goes_on(done: mpsc::Sender<Option<Cause>>) -> Result<u32, TimeoutError>
     Ok(7)
 }
 
-/// An async function of this kind is a task without being told to, since only a task outlives its caller.
+/// With `cancel = false`, an async function runs as a task: only a task outlives its caller.
 #[tokio::test(start_paused = true)]
-async fn an_async_operation_runs_on_as_a_task() {
+async fn an_async_operation_continues_as_a_task_after_the_limit() {
     let (done, cause) = mpsc::channel();
     let error = goes_on(done).await.unwrap_err();
     assert!(error.is_timed_out(), "{error:?}");
@@ -185,7 +185,8 @@ async fn an_async_operation_runs_on_as_a_task() {
     assert_eq!(cause.try_recv(), Ok(None));
 }
 
-/// With `cancel = false`, a cancellation that came after the limit used to be the cause, if the caller
+/// With `cancel = false`, a cancellation after the limit used to be the cause if the caller was
+/// polled only after both.
 /// looked only then.
 #[test]
 fn a_cancellation_after_the_limit_is_not_the_cause() {
@@ -203,7 +204,7 @@ fn a_cancellation_after_the_limit_is_not_the_cause() {
         })));
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         running.wait();
-        // The caller's task is busy, and comes back long after the limit.
+        // The caller's task is busy, and polls the call long after the limit.
         std::thread::sleep(Duration::from_millis(short() + 5));
         request.cancel();
         let outcome = support::block_on(call);
@@ -214,9 +215,9 @@ fn a_cancellation_after_the_limit_is_not_the_cause() {
     }
 }
 
-/// The caller goes away before the limit: then there is nobody left to run on for.
+/// A call that is dropped before its limit still cancels its token.
 #[test]
-fn a_dropped_call_fires_the_token() {
+fn a_dropped_call_cancels_its_token_despite_cancel_false() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncTask, Way::AsyncWorker] {

@@ -1,4 +1,5 @@
-//! Whether a limit tells the operation, and that it ends the call either way.
+//! A limit ends the call with either value of `cancel`, and `cancel` decides whether it cancels the
+//! token.
 
 use crate::{crowd, support};
 use std::sync::mpsc;
@@ -9,10 +10,10 @@ use support::{APART, Gate, SOON, Way, in_runtime, limit, record};
 use support::{short, short_limit};
 use timeout_runtime::{CallContext, CancelToken, Cause, EventKind, Outcome, Timeout, TimeoutError};
 
-/// How a body saw its call end, noted on the way out.
+/// Receives the cause that the token has when the body returns.
 type Note = mpsc::Sender<Option<Cause>>;
 
-/// Runs until its token fires, or until the gate opens, whichever comes first.
+/// Runs until its token is cancelled or the gate opens.
 fn body(
     opened: Gate,
     note: Note,
@@ -30,8 +31,8 @@ fn body(
     }
 }
 
-/// What the body of a call with a signal notes: its gate stays shut, so only the signal can end it.
-fn note_of_told(way: Way, timeout: Timeout) -> Option<Cause> {
+/// Cause in the token of a body whose gate stays shut, so only the cancellation can end it.
+fn cause_in_token(way: Way, timeout: Timeout) -> Option<Cause> {
     let (note, noted) = mpsc::channel();
     let ending = crowd::ends(move || way.run(&timeout, body(Gate::new(), note)));
     assert_timed_out(way, &ending);
@@ -46,27 +47,35 @@ fn assert_timed_out(way: Way, ending: &Outcome<(), TimeoutError>) {
     assert!(error.elapsed() >= short_limit(), "{way:?}");
 }
 
-/// Guards against a limit that ends the wait and leaves the work running, although it should be told.
+/// The limit used to end the wait without cancelling the token.
 #[test]
-fn with_cancel_the_operation_hears_of_its_limit() {
+fn with_cancel_the_limit_cancels_the_token() {
     for way in APART {
         let timeout = limit("cancel_or_not::with", short()).cancel_on_timeout(true);
-        assert_eq!(note_of_told(way, timeout), Some(Cause::TimedOut), "{way:?}");
+        assert_eq!(
+            cause_in_token(way, timeout),
+            Some(Cause::TimedOut),
+            "{way:?}"
+        );
     }
 }
 
-/// Guards against a default that tells nobody.
+/// Without the option, the limit must cancel the token.
 #[test]
 fn cancel_is_the_default() {
     for way in APART {
         let timeout = limit("cancel_or_not::default", short());
-        assert_eq!(note_of_told(way, timeout), Some(Cause::TimedOut), "{way:?}");
+        assert_eq!(
+            cause_in_token(way, timeout),
+            Some(Cause::TimedOut),
+            "{way:?}"
+        );
     }
 }
 
-/// Guards against "do not cancel" taken for "no limit", and against a signal that comes all the same.
+/// `cancel = false` must neither remove the limit nor let it cancel the token.
 #[test]
-fn without_cancel_the_call_ends_at_its_limit_and_the_operation_runs_on_unsignalled() {
+fn without_cancel_the_call_ends_and_the_operation_continues() {
     for way in APART {
         let name = Box::leak(format!("cancel_or_not::without::{way:?}").into_boxed_str());
         let timeout = limit(name, short()).cancel_on_timeout(false);
@@ -76,9 +85,9 @@ fn without_cancel_the_call_ends_at_its_limit_and_the_operation_runs_on_unsignall
         let op = body(opened.clone(), note);
         let ending = crowd::ends(move || way.run(&timeout, op));
         assert_timed_out(way, &ending);
-        // A signal that comes all the same would end the body in this time.
+        // Long enough for a body whose token is cancelled to return.
         let early = noted.recv_timeout(Duration::from_millis(100));
-        assert!(early.is_err(), "{way:?}: it ended by itself");
+        assert!(early.is_err(), "{way:?}: the body returned early");
         opened.open();
         assert_eq!(noted.recv_timeout(SOON), Ok(None), "{way:?}");
         assert_eq!(
@@ -89,22 +98,25 @@ fn without_cancel_the_call_ends_at_its_limit_and_the_operation_runs_on_unsignall
     }
 }
 
-/// Guards against an operation that is cut off from everything when it is cut off from its limit.
+/// Separating the token from the limit used to separate it from the enclosing token as well.
 #[test]
-fn without_cancel_an_outer_token_still_reaches_the_operation() {
+fn without_cancel_an_enclosing_token_still_cancels_the_operation() {
     for way in APART {
         let outer = CancelToken::new();
         let context = CallContext::detached().with_token(&outer);
         let timeout = limit("cancel_or_not::outer", short()).cancel_on_timeout(false);
         let (note, noted) = mpsc::channel();
-        // Only a signal can end this body.
+        // Only a cancellation can end this body.
         let op = body(Gate::new(), note);
         let ending = crowd::ends(move || match way {
             Way::SyncWorker => context.run(|| timeout.outcome(op)),
             _ => in_runtime(context.scope(way.start(&timeout, |token| async { op(token) }))),
         });
         assert_timed_out(way, &ending);
-        assert!(noted.try_recv().is_err(), "{way:?}: it ended by itself");
+        assert!(
+            noted.try_recv().is_err(),
+            "{way:?}: the body returned early"
+        );
         outer.cancel();
         let note = noted.recv_timeout(SOON).unwrap();
         assert_eq!(note, Some(Cause::Cancelled), "{way:?}");

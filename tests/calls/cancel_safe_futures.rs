@@ -1,5 +1,5 @@
-//! Rule 1b: what a poll in place returns is never thrown away, so a message that was received within
-//! a limit, at it or after it is received once.
+//! A success that an inline poll returns is never dropped, so a receiver loses no message at its
+//! limit.
 
 use crate::support;
 use std::future::{Future, poll_fn};
@@ -75,7 +75,7 @@ fn boxed(
 /// How a receiver limits its wait for one message.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// What ours is compared with.
+    /// Tokio's own timeout, which the other forms are compared with.
     Tokio,
     Plain,
     Token,
@@ -102,7 +102,7 @@ const EVERY_FORM: [Form; 10] = [
 ];
 
 impl Form {
-    /// One message, `None` at the end of all, or an error where time ran out.
+    /// Returns one message, `None` at the end of the channel, or an error at the limit.
     async fn next(self, messages: &mut UnboundedReceiver<u32>) -> Result<Option<u32>, ()> {
         let limit = Duration::from_millis(LIMIT);
         match self {
@@ -140,11 +140,11 @@ impl Form {
     }
 }
 
-/// One thing that happens, at a millisecond of the schedule.
+/// One event of the schedule, at a given millisecond.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Send,
-    /// The executor comes back so many milliseconds late.
+    /// The executor polls this many milliseconds late.
     Late(u64),
 }
 
@@ -153,12 +153,12 @@ fn schedule() -> impl Strategy<Value = Vec<(u64, Step)>> {
         3 => Just(Step::Send),
         1 => (1..12_u64).prop_map(Step::Late),
     ];
-    // Many steps at the limit itself, one before and one after.
+    // Many steps fall on the limit itself, one millisecond before it or one after it.
     let pause = prop_oneof![Just(LIMIT - 1), Just(LIMIT), Just(LIMIT + 1), 0..9_u64];
     collection::vec((pause, step), 1..20)
 }
 
-/// What a receiver gets of all that `schedule` sends, and how much that is.
+/// Messages that a receiver gets from `schedule`, and the number sent.
 fn play<F>(
     schedule: &[(u64, Step)],
     receive: impl FnOnce(UnboundedReceiver<u32>) -> F,
@@ -202,7 +202,7 @@ async fn receive_all(form: Form, mut messages: UnboundedReceiver<u32>) -> Vec<u3
     }
 }
 
-/// As `receive_all`, with one future for each message, which is awaited again after a timeout.
+/// Like `receive_all`, with one future per message, awaited again after each timeout.
 async fn receive_by_one_future(mut messages: UnboundedReceiver<u32>) -> Vec<u32> {
     let policy = limit("cancel_safe::by_reference", LIMIT);
     let mut received = Vec::new();
@@ -230,7 +230,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// A message that was there when the limit had passed used to be received and thrown away.
+    /// A message that was in the channel at the limit used to be received and dropped.
     #[test]
     fn every_message_is_received_once_as_with_tokios_timeout(schedule in schedule()) {
         for form in EVERY_FORM {
@@ -239,14 +239,14 @@ proptest! {
         }
     }
 
-    /// A future that had ended used to be polled again by the next call.
+    /// A completed future used to be polled again by the next call.
     #[test]
     fn a_future_behind_a_reference_is_awaited_again_after_a_timeout(schedule in schedule()) {
         let (received, sent) = play(&schedule, receive_by_one_future);
         prop_assert_eq!(received, Vec::from_iter(0..sent));
     }
 
-    /// A success that came with the last poll used to be late.
+    /// A success of the last poll used to be reported as late.
     #[test]
     fn a_success_of_any_poll_is_the_outcome(late_by in 0..20_u64, tells in any::<bool>()) {
         let ending = late_success(Duration::from_millis(late_by), tells);
@@ -254,7 +254,7 @@ proptest! {
     }
 }
 
-/// Polls a call once in time, and once `late_by` after its limit, when its operation has ended.
+/// Polls a call once before its limit, and once `late_by` after it, when its operation is ready.
 fn late_success(late_by: Duration, with_listener: bool) -> Poll<Option<u32>> {
     let recorder = with_listener.then(|| record("cancel_safe::late"));
     let mut runtime = tokio::runtime::Builder::new_current_thread();

@@ -1,4 +1,5 @@
-//! An operation that is ready whenever it is polled uses up its task's budget, and its limit holds all the same.
+//! Limits hold for an operation that is always ready and uses up the cooperative budget of its
+//! task.
 
 use crate::{crowd, support};
 use std::cell::Cell;
@@ -14,16 +15,16 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{LocalSet, consume_budget, yield_now};
 
-/// How an operation spends its budget.
+/// How an operation consumes its budget.
 #[derive(Clone, Copy, Debug)]
 enum Spends {
-    /// A channel that always has room, and then always has a message.
+    /// Sends to a channel with room and receives from it.
     Channel,
-    /// A permit that is always there.
+    /// Acquires a free permit.
     Permit,
-    /// Nothing but the budget.
+    /// Consumes the budget directly.
     Itself,
-    /// Its turn.
+    /// Yields to other tasks.
     Turn,
 }
 
@@ -34,7 +35,7 @@ const EVERY_KIND: [Spends; 4] = [
     Spends::Turn,
 ];
 
-/// Never waits for anything, and never ends.
+/// Is ready at each poll and never returns.
 async fn always_ready(spends: Spends) -> ! {
     let (sender, mut receiver) = mpsc::channel(1024);
     let permits = Semaphore::new(1);
@@ -60,9 +61,9 @@ async fn alone(spends: Spends) -> Result<(), TimeoutError> {
     always_ready(spends).await
 }
 
-/// Guards against a timer that is looked at only with budget to spare.
+/// The timer used to be polled only while the task had budget left.
 #[test]
-fn an_operation_that_is_always_ready_times_out_while_others_get_their_turn() {
+fn an_always_ready_operation_times_out_and_other_tasks_run() {
     for spends in EVERY_KIND {
         let (ending, turns) = ends(move || {
             let turns = Rc::new(Cell::new(0));
@@ -103,9 +104,9 @@ async fn innermost(spends: Spends) -> Result<(), TimeoutError> {
     always_ready(spends).await
 }
 
-/// Guards against a limit that is looked at only by the outermost of several calls.
+/// Only the outermost of several nested calls used to check its limit.
 #[test]
-fn the_innermost_of_three_calls_times_out() {
+fn the_innermost_of_three_nested_calls_times_out() {
     let outer = record("cooperative_budget::outermost");
     for spends in EVERY_KIND {
         let error = ends(move || current_thread().block_on(outermost(spends))).unwrap_err();
@@ -118,7 +119,7 @@ fn the_innermost_of_three_calls_times_out() {
         kinds
             .iter()
             .all(|kind| matches!(kind, EventKind::Failed(_))),
-        "the outer calls had time left: {kinds:?}"
+        "the enclosing calls must not time out: {kinds:?}"
     );
 }
 
@@ -137,9 +138,9 @@ async fn long(spends: Spends) -> Result<(), TimeoutError> {
     always_ready(spends).await
 }
 
-/// Guards against inner calls that take a spent budget for time left.
+/// A nested call used to take an exhausted budget for time left.
 #[test]
-fn the_outermost_of_three_calls_times_out() {
+fn the_outermost_of_three_nested_calls_times_out() {
     let (middle, inner) = (
         record("cooperative_budget::middle_of_short"),
         record("cooperative_budget::long"),
@@ -162,9 +163,9 @@ async fn beside() -> Result<(), TimeoutError> {
     std::future::pending().await
 }
 
-/// Guards against a call whose neighbour in the same task spends the whole budget before it is polled.
+/// An operation beside the call used to consume the whole budget before the call was polled.
 #[test]
-fn a_call_beside_an_operation_that_is_always_ready_times_out() {
+fn a_call_beside_an_always_ready_operation_times_out() {
     for spends in EVERY_KIND {
         let error = ends(move || {
             current_thread().block_on(async {
@@ -190,9 +191,9 @@ async fn as_task(spends: Spends, stopped: Arc<AtomicUsize>) -> Result<(), Timeou
     cancel_token.check()
 }
 
-/// Guards against a caller, or a token, that gets no turn beside a task which is always ready.
+/// A task that is always ready must starve neither its caller nor its token.
 #[test]
-fn a_task_that_is_always_ready_hears_its_signal() {
+fn an_always_ready_task_notices_its_cancellation() {
     let recorder = record("cooperative_budget::as_task");
     for (count, spends) in EVERY_KIND.into_iter().enumerate() {
         let stopped = Arc::<AtomicUsize>::default();
@@ -218,9 +219,9 @@ fn a_task_that_is_always_ready_hears_its_signal() {
     }
 }
 
-/// Guards against a wait for a token that is ready only with budget to spare.
+/// Waiting for a token used to need budget.
 #[test]
-fn a_token_is_heard_with_no_budget_left() {
+fn a_token_is_polled_without_budget() {
     for spends in EVERY_KIND {
         ends(move || {
             current_thread().block_on(async {

@@ -1,4 +1,4 @@
-//! `Outcome`, `CallStatus`, `TimeoutError`, `Deadline`: what is left of a call once it has ended.
+//! `Outcome`, `CallStatus`, `TimeoutError` and `Deadline` as values after a call has ended.
 
 use crate::support;
 use std::error::Error;
@@ -12,7 +12,7 @@ use timeout_runtime::{
 
 type Ended = Outcome<u32, String>;
 
-/// Each ending once, with its status.
+/// Each kind of outcome once, with its status.
 fn every_ending() -> [(CallStatus, Ended); 6] {
     let long = limit("endings::each", 60_000);
     let heeds = |token: CancelToken| until_fired(&token).map_err(|error| error.to_string());
@@ -71,7 +71,7 @@ fn an_outcome_is_exactly_one_of_six() {
 }
 
 #[test]
-fn mapping_changes_the_value_and_not_the_ending() {
+fn mapping_changes_the_value_and_not_the_kind_of_outcome() {
     for (status, outcome) in every_ending() {
         let mapped = outcome.map(u64::from).map_failure(|text| text.len());
         assert_eq!(mapped.status(), status);
@@ -84,7 +84,7 @@ fn mapping_changes_the_value_and_not_the_ending() {
 }
 
 #[test]
-fn an_outcome_converts_into_the_result_that_a_call_gives() {
+fn an_outcome_converts_into_the_result_of_a_call() {
     for (status, outcome) in every_ending() {
         let outcome = outcome.map_failure(io::Error::other);
         let result: Result<u32, io::Error> = outcome.into();
@@ -100,7 +100,7 @@ fn an_outcome_converts_into_the_result_that_a_call_gives() {
 }
 
 #[test]
-fn an_error_says_in_one_line_what_happened() {
+fn an_error_is_displayed_in_one_line() {
     let expected = [
         "timed out after ",
         "ran past its caller's deadline after ",
@@ -121,7 +121,7 @@ fn an_error_says_in_one_line_what_happened() {
 }
 
 #[test]
-fn an_error_is_small_shared_and_knows_its_reason() {
+fn an_error_is_small_clonable_and_has_its_reason() {
     fn check<T: Clone + Send + Sync + 'static>() -> usize {
         size_of::<T>()
     }
@@ -143,7 +143,7 @@ fn an_error_is_small_shared_and_knows_its_reason() {
     );
 }
 
-/// The io error keeps the whole story.
+/// The `io::Error` keeps the timeout error as its source.
 #[test]
 fn an_io_error_holds_the_timeout_error() {
     let outcome = limit("endings::io", short()).outcome_inline(|token| until_fired(&token));
@@ -174,7 +174,7 @@ fn a_deadline_is_an_instant_or_never() {
     assert_eq!(Deadline::current(), Deadline::never());
 }
 
-/// Crossing over to a sync call, which uses the system's clock, carries the time that is left.
+/// A conversion to the system's clock keeps the time left.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_of_virtual_time_follows_that_time() {
     let deadline = Deadline::after(Duration::from_secs(3600));

@@ -1,4 +1,4 @@
-//! The operation's own failure reaches its caller as it is.
+//! The errors and panics of an operation reach the caller unchanged.
 
 use crate::{crowd, panics, support};
 use std::any::Any;
@@ -17,7 +17,7 @@ use support::short;
 use support::{EVERY_WAY, Gate, Way, block_on, eventually, limit, record, runtime, until_fired};
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, Timeout};
 
-/// An error of somebody's own, whose identity can be told.
+/// A user's error type whose values can be told apart.
 #[derive(Clone, Debug)]
 struct StockError {
     identity: Arc<()>,
@@ -54,9 +54,9 @@ fn name(what: &str, way: Way) -> &'static str {
     Box::leak(format!("failures_pass_through::{what}::{way:?}").into_boxed_str())
 }
 
-/// Guards against an error that is wrapped, rebuilt from its text, or cut off from its source.
+/// The caller used to get a copy of the error, or an error without its source.
 #[test]
-fn an_error_arrives_as_the_same_value_every_way() {
+fn every_runner_returns_the_error_unchanged() {
     for way in EVERY_WAY {
         let name = name("error", way);
         let recorder = record(name);
@@ -78,7 +78,7 @@ fn an_error_arrives_as_the_same_value_every_way() {
     }
 }
 
-/// Runs a call that panics; what its caller unwinds with.
+/// Runs a call that panics and returns the payload of its panic.
 fn unwinds(way: Way, timeout: &Timeout, op: fn(&CancelToken)) -> Box<dyn Any + Send> {
     catch_unwind(AssertUnwindSafe(|| {
         way.run(timeout, move |token| {
@@ -89,9 +89,9 @@ fn unwinds(way: Way, timeout: &Timeout, op: fn(&CancelToken)) -> Box<dyn Any + S
     .expect_err("the caller unwinds")
 }
 
-/// Guards against a panic text that is replaced, and against a panic that is shown again where it is passed on.
+/// The caller used to get another panic message, and the hook ran twice for one panic.
 #[test]
-fn a_panic_arrives_with_its_text_and_is_shown_once_every_way() {
+fn every_runner_resumes_a_panic_with_its_message_and_runs_the_hook_once() {
     const LINE: u32 = line!() + 2;
     fn op(token: &CancelToken) {
         panic!("wanted: cancelled={}", token.is_cancelled());
@@ -127,9 +127,9 @@ fn a_panic_arrives_with_its_text_and_is_shown_once_every_way() {
     }
 }
 
-/// Guards against a payload that is boxed once more on its way, so that nobody can downcast it.
+/// The payload used to be boxed twice, so a downcast failed.
 #[test]
-fn a_panics_payload_arrives_as_it_is_every_way() {
+fn every_runner_resumes_a_panic_with_its_payload() {
     fn with_hook(_: &CancelToken) {
         panic_any(Payload(3));
     }
@@ -152,10 +152,10 @@ fn a_panics_payload_arrives_as_it_is_every_way() {
     }
 }
 
-/// Guards against a failure in time that turns into a timeout because its caller looks only after the limit.
+/// A failure in time used to be a timeout if the caller was polled only after the limit.
 #[test]
-fn a_failure_in_time_stands_though_its_caller_looks_late() {
-    fn late_look<C: Future<Output = Ending>>(gates: &[Gate; 2], call: C) -> Ending {
+fn a_failure_in_time_counts_if_the_caller_is_polled_late() {
+    fn polled_late<C: Future<Output = Ending>>(gates: &[Gate; 2], call: C) -> Ending {
         let [polled, after_the_limit] = gates;
         let mut call = pin!(call);
         let mut context = Context::from_waker(Waker::noop());
@@ -186,9 +186,9 @@ fn a_failure_in_time_stands_though_its_caller_looks_late() {
         let _inside = runtime.enter();
         let ending = catch_unwind(AssertUnwindSafe(|| {
             if on_worker {
-                late_look(&gates, timeout.outcome_async_on_worker(op))
+                polled_late(&gates, timeout.outcome_async_on_worker(op))
             } else {
-                late_look(&gates, timeout.outcome_task(op))
+                polled_late(&gates, timeout.outcome_task(op))
             }
         }));
         match ending {
@@ -204,9 +204,9 @@ fn a_failure_in_time_stands_though_its_caller_looks_late() {
     });
 }
 
-/// Guards against an operation's own error after its signal that is taken for a failure, or lost.
+/// An error after the cancellation is neither a failure nor lost.
 #[test]
-fn an_error_after_the_signal_is_a_timeout_and_is_told_late_every_way() {
+fn an_error_after_the_cancellation_is_a_timeout_and_a_late_event() {
     for way in EVERY_WAY {
         let name = name("heeds", way);
         let recorder = record(name);
@@ -227,12 +227,12 @@ fn an_error_after_the_signal_is_a_timeout_and_is_told_late_every_way() {
     }
 }
 
-/// Guards against a panic that is swallowed because it came after the limit, although its caller is still there.
+/// A panic after the limit used to be swallowed while the caller was still waiting.
 #[test]
-fn a_panic_after_the_limit_reaches_a_caller_who_is_there() {
+fn a_panic_after_the_limit_reaches_a_waiting_caller() {
     fn op(token: &CancelToken) {
-        eventually("the token fires", || token.is_cancelled());
-        panic!("wanted: after the signal");
+        eventually("the token is cancelled", || token.is_cancelled());
+        panic!("wanted: after the cancellation");
     }
 
     record_panics();
@@ -240,7 +240,7 @@ fn a_panic_after_the_limit_reaches_a_caller_who_is_there() {
         let payload = unwinds(way, &limit(name("after", way), short()), op);
         assert_eq!(
             payload.downcast_ref(),
-            Some(&"wanted: after the signal"),
+            Some(&"wanted: after the cancellation"),
             "{way:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! Functions that come out of a `macro_rules!`, with pieces of every kind put in.
+//! Functions from a `macro_rules!` macro with fragments of every kind in every place.
 
 use crate::support;
 use std::future::Future;
@@ -8,7 +8,7 @@ use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
 type Answer = Result<u32, TimeoutError>;
 
-/// Guards against a token that has the name of the body's and not its hygiene.
+/// The token must be found in bodies with and without the hygiene of the macro.
 mod the_token {
     use super::*;
 
@@ -85,7 +85,7 @@ mod the_token {
 }
 
 #[test]
-fn the_token_is_there_wherever_the_body_comes_from() {
+fn the_token_is_bound_in_bodies_from_macros() {
     let token = CancelToken::new();
     for ending in [
         the_token::outside(),
@@ -101,7 +101,7 @@ fn the_token_is_there_wherever_the_body_comes_from() {
     assert!(!token.is_cancelled());
 }
 
-/// A function in pieces.
+/// A function that is assembled from fragments.
 mod pieces {
     use super::*;
 
@@ -138,9 +138,9 @@ mod pieces {
     }
 
     every_kind! {
-        /// Adds it all up.
+        /// Adds all fragments up.
         #[must_use = "it is the sum"]
-        #[allow(clippy::many_single_char_names)] // Each is of a kind of its own.
+        #[allow(clippy::many_single_char_names)] // One letter for each kind of fragment.
         pub(super) fn sum<'a, T: Into>(
             text: &'a str,
             (a, mut b) => (u32, u32),
@@ -164,12 +164,12 @@ mod pieces {
 }
 
 #[test]
-fn a_function_may_be_put_together_from_pieces() {
+fn a_function_may_be_assembled_from_fragments() {
     let sum = pieces::sum("text", (1, 2), [8, 0], 16_u8, [32, 64]).unwrap();
     assert_eq!(sum, 1 + 3 + 8 + 16 + 1 + 4 + 96 + 60_000);
 }
 
-/// A whole item, put in at once, and methods of a generated `impl`.
+/// A whole item as one fragment, and methods of a generated `impl`.
 mod wholes {
     use super::*;
 
@@ -230,7 +230,7 @@ mod wholes {
 }
 
 #[test]
-fn items_and_methods_may_come_whole() {
+fn a_whole_item_or_method_may_be_one_fragment() {
     assert_eq!(wholes::item(vec![3, 4]).unwrap(), 7);
     assert_eq!(block_on(wholes::future(vec![3, 4])).unwrap(), 7);
     let mut table = wholes::Table(vec![3, 4]);
@@ -238,7 +238,7 @@ fn items_and_methods_may_come_whole() {
     assert_eq!(block_on(table.written_inside(5)).unwrap(), 12);
 }
 
-/// Options in pieces.
+/// Options that contain fragments.
 mod options {
     use super::*;
 
@@ -267,19 +267,19 @@ mod options {
 }
 
 #[test]
-fn options_may_be_put_in() {
+fn an_option_may_be_a_fragment() {
     assert_eq!(options::put_in(60), 60);
     assert_eq!(options::put_in(0), 0);
     assert_eq!(options::put_in_twice(60), 60);
 }
 
-/// Values of options that are put together from fragments.
+/// Option values that are composed of fragments.
 mod values {
     use std::time::{Duration, Instant};
 
     use super::*;
 
-    /// Shows the limit of a call that does not start.
+    /// Returns the limit of a call that does not start.
     pub(super) fn limit(error: &TimeoutError) -> Duration {
         error.limit().expect("the call has a limit")
     }
@@ -331,7 +331,7 @@ mod values {
             #[timeout(secs = 60, upstream = cancelled(), fallback = |_| $time * 2)]
             pub(super) fn inside_a_closure() -> Duration { Duration::MAX }
 
-            // Torn apart, the subtraction would overflow.
+            // If the fragment is split, the subtraction overflows.
             #[timeout(secs = 60, grace = $later * 2, max_abandoned = $ms as usize * 2)]
             pub(super) fn others() -> Answer { Ok(42) }
 
@@ -351,7 +351,7 @@ mod values {
         Duration::from_secs(60) - Duration::from_secs(50)
     );
 
-    /// Each option with nothing but the fragment.
+    /// Each option with only the fragment.
     macro_rules! alone {
         (
             $limits:ident, $stop:ident, $field:expr, $call:expr, $first:expr, $list:expr, $place:literal, $yes:literal,
@@ -385,11 +385,11 @@ mod values {
         drop
     );
 
-    /// Fragments that are no expressions.
+    /// Fragments that are not expressions.
     macro_rules! other_kinds {
         ($life:lifetime, $any:pat, $error:pat, $statement:stmt, $item:item, $shown:expr, $longer:expr, $attribute:meta) => {
             #[timeout(ms = $life: loop { break $life 5 }, upstream = cancelled(), fallback = |$error| { $statement; $shown })]
-            #[allow(redundant_semicolons)] // The plain function has the same.
+            #[allow(redundant_semicolons)] // The plain function has them too.
             pub(super) fn label() -> Duration { Duration::MAX }
 
             #[timeout(secs = 5, upstream = cancelled(), fallback = |$any| { $item $longer })]
@@ -434,9 +434,9 @@ mod values {
     }
 }
 
-// `$limit * 2` with `a + b` for `$limit` was `a + b * 2`.
+/// `$limit * 2` with `a + b` for `$limit` used to be `a + b * 2`.
 #[test]
-fn a_fragment_in_an_option_means_what_it_means_elsewhere() {
+fn a_fragment_in_an_option_keeps_its_precedence() {
     use std::time::Duration;
 
     let millis = Duration::from_millis;
@@ -505,9 +505,10 @@ mod operands {
     operands!(1 + 2, dyn Debug + Send);
 }
 
-// An array of `$number * 2` elements had five in place of six, and so had a body with attributes of its own.
+/// An array of `$number * 2` elements used to have five elements and not six.
+/// A body with attributes had the same fault.
 #[test]
-fn a_fragment_in_a_signature_or_a_body_means_what_it_means_elsewhere() {
+fn a_fragment_in_a_signature_or_a_body_keeps_its_precedence() {
     assert_eq!(operands::signature([1; 6], &8).unwrap(), [1; 6]);
     assert_eq!(operands::body().unwrap(), 6);
     assert_eq!(operands::tail(), 6);

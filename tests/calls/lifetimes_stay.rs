@@ -1,4 +1,5 @@
-//! What a signature borrows, and for how long, is what it says, with the attribute and without. That it compiles is half the test.
+//! Annotated functions borrow exactly as their signatures say. Half of the test is that this
+//! compiles.
 
 #![deny(
     elided_lifetimes_in_paths,
@@ -14,9 +15,9 @@ use std::fmt::Debug;
 use support::block_on;
 use timeout_runtime::{TimeoutError, timeout};
 
-/// The other argument may go before the answer does.
+/// The other argument may be dropped before the result.
 #[timeout(secs = 60)]
-#[allow(single_use_lifetimes)] // Written out, to be told apart.
+#[allow(single_use_lifetimes)] // Written out to distinguish the two arguments.
 async fn pick<'a, 'b>(x: &'a str, _y: &'b str) -> Result<&'a str, TimeoutError> {
     Ok(x)
 }
@@ -51,7 +52,7 @@ impl Table {
 }
 
 #[timeout(secs = 60)]
-#[allow(clippy::extra_unused_lifetimes)] // The lifetime is captured, and nothing else is.
+#[allow(clippy::extra_unused_lifetimes)] // Only the lifetime is captured.
 fn bytes<'a>(rows: Vec<u8>) -> Result<impl Iterator<Item = u8> + use<'a>, TimeoutError> {
     Ok(rows.into_iter())
 }
@@ -85,7 +86,7 @@ async fn shown_later(row: &str) -> Result<Box<dyn Debug + '_>, TimeoutError> {
 }
 
 #[test]
-fn an_answer_borrows_what_its_signature_says() {
+fn a_result_borrows_only_from_the_arguments_in_its_signature() {
     let x = "x".to_owned();
     let picked = {
         let y = "y".to_owned();
@@ -111,7 +112,7 @@ fn an_answer_borrows_what_its_signature_says() {
 }
 
 #[test]
-fn hidden_and_generic_types_stay() {
+fn opaque_and_generic_types_are_kept() {
     assert_eq!(bytes(vec![1, 2]).unwrap().sum::<u8>(), 3);
     assert_eq!(block_on(count(["a", "b", "a"], "a")).unwrap(), 2);
     for row in ["", "row"] {

@@ -1,4 +1,4 @@
-//! Calls: how each ends, what it returns, and what its operation may be.
+//! Tests of calls: outcomes, results and the kinds of functions that can be annotated.
 
 #[macro_use]
 #[path = "../support/annotated.rs"]

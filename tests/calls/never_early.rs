@@ -1,4 +1,4 @@
-//! No limit ends a call early, and no stray wake-up ends or prolongs one.
+//! No limit ends a call early, and no spurious wake-up ends or prolongs a call.
 
 use crate::{crowd, support};
 use std::future::{pending, poll_fn};
@@ -14,20 +14,20 @@ use support::{limit, runtime, until_fired};
 use timeout_runtime::{CancelToken, Outcome, TimeoutError};
 use tokio::runtime::Runtime;
 
-/// In milliseconds.
+/// Limits in milliseconds.
 const LIMITS: [u64; 5] = [1, 2, 5, 10, 33];
 const RUNS: usize = 500;
 const AT_ONCE: usize = 25;
-/// A call that is prolonged by each wake-up never ends; one that keeps its limit is never as late as this.
+/// A call that each wake-up prolongs never ends. A call that keeps its limit ends before this.
 const LATE: Duration = Duration::from_secs(30);
 
 type Ending = Outcome<u32, TimeoutError>;
 
-/// A call that must end by its limit of `ms`, no earlier: by the caller's clock, and by its own.
+/// Checks that a call with a limit of `ms` timed out, and not early by the test's clock or its own.
 #[track_caller]
 fn assert_not_early(ms: u64, start: Instant, ending: &Ending) {
     let (measured, limit) = (start.elapsed(), Duration::from_millis(ms));
-    // On a busy machine no worker may have taken the operation by then.
+    // On a busy machine, the limit may pass before a worker takes the operation.
     let (Outcome::TimedOut(error) | Outcome::NotStarted(error)) = ending else {
         panic!("{ending:?}");
     };
@@ -37,7 +37,7 @@ fn assert_not_early(ms: u64, start: Instant, ending: &Ending) {
     assert!(error.elapsed() <= measured, "{error}, not {measured:?}");
 }
 
-/// Guards against a wait that is rounded down, of parked callers and of tokens that nobody watches.
+/// Rounding a wait down ended it early, for parked callers and for tokens without a waiter.
 #[test]
 fn a_sync_call_never_ends_before_its_limit() {
     for ms in LIMITS {
@@ -55,7 +55,7 @@ fn a_sync_call_never_ends_before_its_limit() {
     }
 }
 
-/// Guards against timers that ring early, for calls that are polled in place and for those that run elsewhere.
+/// A timer that expires early must not end an inline, task or worker call early.
 #[test]
 fn an_async_call_never_ends_before_its_limit() {
     async fn one(run: usize, ms: u64) {
@@ -82,7 +82,7 @@ fn an_async_call_never_ends_before_its_limit() {
     }
 }
 
-/// Guards against a limit that is rounded down, or cut short, where Tokio's clock is virtual.
+/// A limit must not be rounded down or cut short on Tokio's paused clock.
 #[tokio::test(start_paused = true)]
 async fn on_a_paused_clock_a_call_ends_at_its_limit() {
     for ms in LIMITS {
@@ -105,7 +105,7 @@ async fn on_a_paused_clock_a_call_ends_at_its_limit() {
     }
 }
 
-/// Wakes somebody every 2 ms, until dropped.
+/// Calls a wake function every 2 ms until it is dropped.
 struct Strays(Arc<AtomicBool>);
 
 impl Strays {
@@ -139,9 +139,9 @@ fn assert_in_time(start: Instant, wanted: Duration) {
     assert!(measured < wanted + LATE, "ended after {measured:?}");
 }
 
-/// Guards against a parked caller who takes a stray wake-up for the end, or starts his wait anew after each.
+/// A parked caller used to take a spurious wake-up for the end, or to restart its wait.
 #[test]
-fn stray_unparks_neither_end_nor_prolong_a_sync_call() {
+fn spurious_unparks_neither_end_nor_prolong_a_sync_call() {
     crowd::ends(|| {
         let _strays = Strays::unpark(thread::current());
         for inline in [false, true] {
@@ -158,9 +158,9 @@ fn stray_unparks_neither_end_nor_prolong_a_sync_call() {
     });
 }
 
-/// Guards against the same in what blocking code waits with.
+/// `CancelToken::sleep` used to have the same fault.
 #[test]
-fn stray_unparks_neither_end_nor_prolong_a_sleep() {
+fn spurious_unparks_neither_end_nor_prolong_a_sleep() {
     crowd::ends(|| {
         let _strays = Strays::unpark(thread::current());
         let (token, nap) = (CancelToken::new(), Duration::from_millis(50));
@@ -173,15 +173,15 @@ fn stray_unparks_neither_end_nor_prolong_a_sleep() {
     });
 }
 
-/// Guards against a future that arms its timer anew, for the whole limit, each time it is polled.
+/// A poll used to restart the timer with the whole limit.
 #[test]
-fn stray_wakes_neither_end_nor_prolong_an_async_call() {
+fn spurious_wake_ups_neither_end_nor_prolong_an_async_call() {
     let runtime = runtime();
     for way in 0..3 {
-        // A busy machine may take longer than a limit for the wakes; then there is another, longer one.
+        // On a busy machine the wake-ups may take longer than a limit; a longer limit follows.
         let mut limits = (0..10).map(|doubled| 50 << doubled);
         let woken = limits.any(|ms| is_woken_before_its_end(&runtime, way, ms));
-        assert!(woken, "there were no stray wakes");
+        assert!(woken, "there were no spurious wake-ups");
     }
 }
 
@@ -213,7 +213,7 @@ fn is_woken_before_its_end(runtime: &Runtime, way: usize, ms: u64) -> bool {
     polls > 3
 }
 
-/// Awaits `call`, whose task can be woken by what is in `place`. Returns how often it was polled, too.
+/// Awaits `call`, whose waker is stored in `place`. Returns its outcome and the number of polls.
 async fn stored(place: Arc<Mutex<Waker>>, call: impl Future<Output = Ending>) -> (Ending, usize) {
     let mut call = pin!(call);
     let mut polls = 0;
@@ -229,10 +229,10 @@ async fn stored(place: Arc<Mutex<Waker>>, call: impl Future<Output = Ending>) ->
     (ending, polls)
 }
 
-/// Guards against a limit that is rounded down to a coarser step: what needs nearly all of it must be able to succeed.
+/// A limit that is rounded down to a coarser step cuts off an operation that needs most of it.
 #[test]
 fn an_operation_may_use_nearly_all_of_its_limit() {
-    // The time in which a busy machine hands over and wakes grows less than the limit does.
+    // The overhead of a busy machine grows less than the limit does.
     let mut limits = (0..10).flat_map(|doubled| [50 << doubled; 4]);
     let succeeds = limits.any(|ms| {
         let nearly = Duration::from_millis(ms / 50 * 49);
@@ -242,5 +242,5 @@ fn an_operation_may_use_nearly_all_of_its_limit() {
         });
         sync.is_success()
     });
-    assert!(succeeds, "it was cut short each time");
+    assert!(succeeds, "the operation was cut off at every limit");
 }

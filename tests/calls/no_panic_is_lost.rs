@@ -1,4 +1,4 @@
-//! Rule 7 again: a panic is never thrown away while the caller is there.
+//! A panic of an operation is resumed while the caller waits, and reported otherwise.
 
 use crate::support;
 use std::future::{pending, poll_fn};
@@ -14,15 +14,15 @@ use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
 
 const LONG: u64 = 60_000;
 
-/// What a panic brings along, told apart from every other by its type.
+/// A payload type that only these tests use.
 #[derive(Debug, PartialEq)]
 struct Own(u32);
 
-/// The payload with which `call` panics.
+/// Returns the payload with which `call` panics.
 #[track_caller]
 fn panic_of<T: std::fmt::Debug>(call: impl FnOnce() -> T) -> Own {
     let payload = catch_unwind(AssertUnwindSafe(call)).expect_err("it did not panic");
-    *payload.downcast().expect("a payload of its own")
+    *payload.downcast().expect("the payload is `Own`")
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_panic_in_time_is_resumed_with_its_own_payload() {
 }
 
 #[test]
-fn the_event_of_a_panic_has_its_text() {
+fn the_event_of_a_panic_has_its_message() {
     for way in EVERY_WAY {
         let recorder = record("no_panic_is_lost::text");
         let timeout = limit("no_panic_is_lost::text", LONG);
@@ -57,7 +57,7 @@ fn the_event_of_a_panic_has_its_text() {
 }
 
 #[test]
-fn a_panic_after_the_deadline_is_resumed_while_the_caller_is_there() {
+fn a_panic_after_the_deadline_is_resumed_while_the_caller_waits() {
     for way in EVERY_WAY {
         let timeout = limit("no_panic_is_lost::grace", short()).with_grace(Duration::from_secs(60));
         let payload = panic_of(|| {
@@ -70,9 +70,9 @@ fn a_panic_after_the_deadline_is_resumed_while_the_caller_is_there() {
     }
 }
 
-/// Inline the caller is always there.
+/// An inline operation runs on its caller's thread, so the caller gets every panic.
 #[test]
-fn a_panic_in_place_is_resumed_however_late_it_is() {
+fn an_inline_panic_is_resumed_however_late_it_is() {
     for way in [Way::SyncInline, Way::AsyncInline] {
         let timeout = limit("no_panic_is_lost::in_place", short());
         let payload = panic_of(|| {
@@ -86,7 +86,7 @@ fn a_panic_in_place_is_resumed_however_late_it_is() {
 }
 
 #[test]
-fn a_panic_after_the_caller_has_gone_is_reported_with_its_text() {
+fn a_late_panic_is_reported_with_its_message() {
     for way in APART {
         let recorder = record("no_panic_is_lost::late");
         let gate = Gate::new();
@@ -113,7 +113,7 @@ fn a_panic_after_the_caller_has_gone_is_reported_with_its_text() {
 }
 
 #[test]
-fn a_panic_that_nobody_collects_is_reported() {
+fn a_panic_of_a_dropped_call_is_reported() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncTask, Way::AsyncWorker] {
@@ -140,9 +140,9 @@ fn a_panic_that_nobody_collects_is_reported() {
     }
 }
 
-/// Guards against the eager part of a hand-written async operation running outside its call.
+/// The eager part of a hand-written async operation used to run outside its call.
 #[test]
-fn a_panic_while_the_future_is_made_is_a_failure() {
+fn a_panic_while_the_future_is_built_is_a_failure() {
     for way in ASYNC {
         let recorder = record("no_panic_is_lost::made");
         let timeout = limit("no_panic_is_lost::made", LONG);
@@ -182,9 +182,9 @@ impl<F> Drop for PanicsWhenDropped<F> {
     }
 }
 
-/// Guards against a destructor's panic that one way to run resumes and another one swallows.
+/// One runner used to resume a destructor's panic that another one swallowed.
 #[test]
-fn a_panic_of_the_operations_own_destructor_is_the_operations() {
+fn a_panic_of_the_futures_destructor_is_a_panic_of_the_operation() {
     for way in ASYNC {
         let timeout = limit("no_panic_is_lost::destructor", LONG);
         let payload = panic_of(|| {
@@ -197,7 +197,7 @@ fn a_panic_of_the_operations_own_destructor_is_the_operations() {
 }
 
 #[test]
-fn a_panic_of_the_destructor_of_an_operation_that_is_cut_off_is_resumed() {
+fn a_panic_of_a_destructor_at_the_limit_is_resumed() {
     let timeout = limit("no_panic_is_lost::cut_off", short());
     let payload = panic_of(|| {
         in_runtime(Way::AsyncInline.start(&timeout, |_| {

@@ -1,4 +1,4 @@
-//! Rule 7: nothing is lost. Answers that are thrown away, and runtimes that go away.
+//! Every result reaches the caller or is dropped and reported once, also when a runtime shuts down.
 
 use crate::support;
 use std::future::pending;
@@ -15,7 +15,7 @@ use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, workers};
 const LONG: u64 = 60_000;
 
 #[test]
-fn a_late_value_is_dropped_once_by_the_operations_side() {
+fn a_late_value_is_dropped_once_on_the_operations_thread() {
     for way in TIMED {
         let recorder = record("nothing_is_lost::late");
         let (returned, drops) = (Gate::new(), Drops::default());
@@ -37,7 +37,7 @@ fn a_late_value_is_dropped_once_by_the_operations_side() {
             EventKind::AbandonedWorkerSucceeded,
             "{way:?}"
         );
-        // Ended means disposed of: the value is gone before the report.
+        // The value is dropped before the report, so all drops are counted here.
         let threads = drops.threads();
         let [thread] = threads.as_slice() else {
             panic!("{way:?}: dropped on {threads:?}");
@@ -52,7 +52,7 @@ fn a_late_value_is_dropped_once_by_the_operations_side() {
 }
 
 #[test]
-fn a_value_in_time_is_the_callers() {
+fn a_value_in_time_is_returned() {
     for way in EVERY_WAY {
         let drops = Drops::default();
         let value = drops.value();
@@ -66,7 +66,7 @@ fn a_value_in_time_is_the_callers() {
 }
 
 #[test]
-fn a_late_error_is_reported_with_its_text() {
+fn a_late_error_is_reported_with_its_message() {
     for way in APART {
         let recorder = record("nothing_is_lost::late_error");
         let gate = Gate::new();
@@ -87,9 +87,9 @@ fn a_late_error_is_reported_with_its_text() {
     }
 }
 
-/// The operation has answered, and the caller goes away before he has looked.
+/// The operation publishes its result, and the caller drops its call without polling it again.
 #[test]
-fn an_answer_that_nobody_collects_is_reported_and_dropped_once() {
+fn the_result_of_a_dropped_call_is_reported_and_dropped_once() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncTask, Way::AsyncWorker] {
@@ -117,9 +117,9 @@ fn an_answer_that_nobody_collects_is_reported_and_dropped_once() {
     }
 }
 
-/// However near the operation comes to its end: each value is handed out or thrown away, and reported if it was.
+/// Each value is returned or dropped, and each dropped value is reported.
 #[test]
-fn every_value_is_handed_out_or_reported() {
+fn every_value_is_returned_or_reported() {
     const ROUNDS: usize = 300;
     let recorder = record("nothing_is_lost::race");
     let (drops, made, mut given) = (Drops::default(), Arc::new(AtomicUsize::new(0)), 0);
@@ -154,7 +154,7 @@ fn every_value_is_handed_out_or_reported() {
 }
 
 #[test]
-fn an_operation_whose_runtime_goes_away_is_cancelled_to_a_waiting_caller() {
+fn a_call_is_cancelled_when_its_runtime_shuts_down() {
     let recorder = record("nothing_is_lost::shutdown");
     let runtime = support::runtime();
     let (running, woken, drops) = (Gate::new(), Gate::new(), Drops::default());
@@ -183,7 +183,7 @@ fn an_operation_whose_runtime_goes_away_is_cancelled_to_a_waiting_caller() {
 }
 
 #[test]
-fn an_operation_whose_runtime_goes_away_after_its_call_is_reported_as_unfinished() {
+fn an_abandoned_operation_is_reported_unfinished_when_its_runtime_shuts_down() {
     let recorder = record("nothing_is_lost::unfinished");
     let runtime = support::runtime();
     let timeout = limit("nothing_is_lost::unfinished", short());
@@ -199,9 +199,9 @@ fn an_operation_whose_runtime_goes_away_after_its_call_is_reported_as_unfinished
     );
 }
 
-/// A caller who goes away leaves nothing unsignalled.
+/// Dropping a call must cancel its token.
 #[test]
-fn a_dropped_call_fires_the_token_and_its_operation_is_reported() {
+fn a_dropped_call_cancels_its_token_and_reports_its_operation() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     for way in ASYNC {
@@ -231,9 +231,9 @@ fn a_dropped_call_fires_the_token_and_its_operation_is_reported() {
     }
 }
 
-/// Guards against a register of abandoned operations that keeps those which ended in front of their caller.
+/// Inline operations used to stay in the list of abandoned operations.
 #[test]
-fn an_operation_in_place_leaves_nothing_abandoned() {
+fn an_inline_operation_is_never_abandoned() {
     let timeout = limit("nothing_is_lost::in_place", 10).with_max_abandoned(1);
     for round in 0..3 {
         let outcome =

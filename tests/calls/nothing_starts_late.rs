@@ -1,4 +1,4 @@
-//! Rule 5: nothing starts late.
+//! An operation does not start after its deadline or its cancellation.
 
 use crate::support;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ annotated! {
 }
 
 #[test]
-fn a_call_that_is_given_a_cancelled_token_does_not_start() {
+fn a_call_with_a_cancelled_token_does_not_start() {
     for way in EVERY_WAY {
         let recorder = record("nothing_starts_late::given");
         let (request, runs) = (CancelToken::new(), Runs::default());
@@ -63,8 +63,8 @@ fn a_call_that_is_given_a_cancelled_token_does_not_start() {
     }
 }
 
-/// Makes a call inside one whose token has fired, there in the context that `context` makes of the current one.
-fn inside_fired(
+/// Makes a nested call in a cancelled one, in the context that `context` makes of the current one.
+fn in_cancelled_call(
     outer: &Timeout,
     outer_way: Way,
     inner_way: Way,
@@ -93,11 +93,12 @@ fn inside_fired(
 }
 
 #[test]
-fn a_call_inside_one_that_has_expired_does_not_start() {
+fn a_call_nested_in_an_expired_call_does_not_start() {
     let outer = limit("nothing_starts_late::outer", short());
     for outer_way in EVERY_WAY {
         for inner_way in EVERY_WAY {
-            let (outcome, runs) = inside_fired(&outer, outer_way, inner_way, |current| current);
+            let (outcome, runs) =
+                in_cancelled_call(&outer, outer_way, inner_way, |current| current);
             assert!(
                 matches!(&outcome, Outcome::NotStarted(error) if error.is_deadline_exceeded()),
                 "{inner_way:?} in {outer_way:?}: {outcome:?}"
@@ -108,11 +109,12 @@ fn a_call_inside_one_that_has_expired_does_not_start() {
 }
 
 #[test]
-fn a_call_inside_one_that_was_cancelled_does_not_start() {
+fn a_call_nested_in_a_cancelled_call_does_not_start() {
     let outer = limit("nothing_starts_late::outer", 60_000);
     for outer_way in EVERY_WAY {
         for inner_way in EVERY_WAY {
-            let (outcome, runs) = inside_fired(&outer, outer_way, inner_way, |current| current);
+            let (outcome, runs) =
+                in_cancelled_call(&outer, outer_way, inner_way, |current| current);
             assert!(
                 matches!(&outcome, Outcome::NotStarted(error) if error.is_cancelled()),
                 "{inner_way:?} in {outer_way:?}: {outcome:?}"
@@ -123,13 +125,13 @@ fn a_call_inside_one_that_was_cancelled_does_not_start() {
 }
 
 #[test]
-fn cleanup_in_a_detached_context_starts_after_the_signal() {
+fn cleanup_in_a_detached_context_starts_after_the_cancellation() {
     for outer in [
         limit("nothing_starts_late::outer", short()),
         limit("nothing_starts_late::outer", 60_000),
     ] {
         for way in EVERY_WAY {
-            let (outcome, runs) = inside_fired(&outer, way, way, |_| CallContext::detached());
+            let (outcome, runs) = in_cancelled_call(&outer, way, way, |_| CallContext::detached());
             assert!(outcome.is_success(), "{way:?}: {outcome:?}");
             assert_eq!(runs, 1, "{way:?}");
         }
@@ -137,17 +139,17 @@ fn cleanup_in_a_detached_context_starts_after_the_signal() {
 }
 
 #[test]
-fn the_error_says_how_cleanup_can_be_run() {
+fn the_error_names_the_detached_context_for_cleanup() {
     for limit_ms in [short(), 60_000] {
         let outer = limit("nothing_starts_late::outer", limit_ms);
         let way = Way::SyncInline;
-        let (outcome, _) = inside_fired(&outer, way, way, |current| current);
+        let (outcome, _) = in_cancelled_call(&outer, way, way, |current| current);
         let text = outcome.timeout_error().unwrap().to_string();
         assert!(text.contains("CallContext::detached()"), "{text}");
     }
 }
 
-/// A task that its runtime has had no time for is withdrawn.
+/// A task that its runtime has not polled before the deadline is withdrawn.
 #[test]
 fn a_task_that_was_not_polled_before_the_deadline_never_runs() {
     let recorder = record("nothing_starts_late::withdrawn");
@@ -175,9 +177,9 @@ fn a_task_that_was_not_polled_before_the_deadline_never_runs() {
     assert_eq!(recorder.kinds(), [EventKind::NotStarted(Cause::TimedOut)]);
 }
 
-/// Guards against a call that says it was started, when its runtime was gone before the first poll.
+/// A call used to report a started operation if its runtime shut down before the first poll.
 #[test]
-fn a_task_that_is_destroyed_before_it_was_polled_was_not_started() {
+fn a_task_that_is_dropped_before_its_first_poll_was_not_started() {
     let recorder = record("nothing_starts_late::destroyed");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -222,22 +224,28 @@ fn a_task_without_a_tokio_runtime_does_not_start() {
 }
 
 #[test]
-fn the_other_ways_need_no_tokio_runtime() {
+fn inline_and_worker_calls_need_no_tokio_runtime() {
     let timeout = limit("nothing_starts_late::anywhere", short());
     for way in [Way::AsyncInline, Way::AsyncWorker] {
-        let heeds = block_on(way.start(&timeout, |token| async move {
+        let outcome = block_on(way.start(&timeout, |token| async move {
             token.cancelled().await;
             token.check()
         }));
-        assert!(matches!(heeds, Outcome::TimedOut(_)), "{way:?}: {heeds:?}");
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
     }
     for way in [Way::SyncWorker, Way::SyncInline] {
-        let heeds = way.run(&timeout, |token| until_fired(&token));
-        assert!(matches!(heeds, Outcome::TimedOut(_)), "{way:?}: {heeds:?}");
+        let outcome = way.run(&timeout, |token| until_fired(&token));
+        assert!(
+            matches!(outcome, Outcome::TimedOut(_)),
+            "{way:?}: {outcome:?}"
+        );
     }
 }
 
-/// The clock starts at the first poll, so a future that was made long ago is not late, and one that is dropped has called nothing.
+/// The limit starts at the first poll. A future that is dropped before it has made no call.
 #[tokio::test(start_paused = true)]
 async fn an_async_call_does_not_start_before_its_first_poll() {
     let recorder = record("nothing_starts_late::first_poll");
