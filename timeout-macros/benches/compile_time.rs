@@ -1,6 +1,7 @@
-//! How long functions with `#[timeout]` take to compile, beside the same functions plain and with other attributes.
+//! Measures how long functions with `#[timeout]` take to compile, compared with the same functions
+//! without an attribute and with other attributes.
 //!
-//! `benches/README.md` says what is measured, how to run it, and how it came out.
+//! `benches/README.md` describes the measurement and contains a run.
 
 #[path = "compile_time/library.rs"]
 mod library;
@@ -20,7 +21,7 @@ use library::{COMMANDS, Library};
 use options::Options;
 use variant::Variant;
 
-/// A module full of functions, which a library repeats.
+/// A module of functions that a library repeats.
 struct Functions {
     name: &'static str,
     title: &'static str,
@@ -52,7 +53,7 @@ const ALL: [Functions; 2] = [
     },
 ];
 
-/// Writes the libraries, into a workspace of their own with the dependencies of this one.
+/// Writes the libraries into a new workspace with the dependencies of this one.
 fn write(root: &Path, options: &Options) -> io::Result<Vec<Vec<Library>>> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     fs::create_dir_all(root)?;
@@ -71,13 +72,13 @@ fn write(root: &Path, options: &Options) -> io::Result<Vec<Vec<Library>>> {
 
 fn main() -> ExitCode {
     let Some(options) = Options::read() else {
-        // A test run: that it compiles is all there is to know.
+        // A test run checks only that the bench compiles.
         return ExitCode::SUCCESS;
     };
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compile_time");
     let mut groups = write(&root, &options).expect("the libraries can be written");
-    // Every variant in turn, so that a slow moment of the machine hits them all. The first round is not counted: it compiles what
-    // the libraries depend on.
+    // Every variant in turn, so that a slow moment of the machine affects all of them. The first
+    // round is not counted: it also compiles the dependencies of the libraries.
     for round in 0..=options.rounds {
         eprintln!("round {round} of {}", options.rounds);
         for (index, command) in COMMANDS.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! [`Library`]: a crate on disk, and how long it took to compile.
+//! [`Library`]: a crate on disk, and the times that it took to compile.
 
 use std::env;
 use std::fs;
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::Functions;
 use crate::variant::Variant;
 
-/// What Cargo is asked to do.
+/// The measured commands of Cargo.
 pub(crate) const COMMANDS: [&str; 2] = ["check", "build"];
 
 pub(crate) struct Library {
     pub(crate) variant: Variant,
     pub(crate) package: String,
     source: PathBuf,
-    /// For each command, one for each round.
+    /// The times of each round, for each command.
     pub(crate) taken: [Vec<Duration>; 2],
 }
 
 impl Library {
-    /// A library of so many modules.
+    /// Writes a library of `modules` modules.
     pub(crate) fn write(
         root: &Path,
         functions: &Functions,
@@ -46,7 +46,7 @@ impl Library {
         })
     }
 
-    /// Compiles the library once more. What it depends on is compiled if it has not been before.
+    /// Compiles the library again, and its dependencies if that has not happened before.
     pub(crate) fn compile(&self, root: &Path, command: &str) -> Duration {
         let source = fs::File::options().append(true).open(&self.source);
         let touched = source.and_then(|source| source.set_modified(SystemTime::now()));

@@ -1,15 +1,15 @@
-//! [`Options`]: what the command line asks for.
+//! [`Options`]: parses the command line.
 
 use std::env;
 
-/// How many functions are compiled, and how often.
+/// The number of functions, and the number of rounds.
 pub(crate) struct Options {
     pub(crate) functions: usize,
     pub(crate) rounds: usize,
 }
 
 impl Options {
-    /// `None` if Cargo runs this program as a test, not as a benchmark.
+    /// Returns `None` if Cargo runs this program as a test, not as a benchmark.
     pub(crate) fn read() -> Option<Self> {
         let mut options = Self {
             functions: 500,

@@ -1,11 +1,11 @@
-//! The table, and whether the target is met.
+//! Prints the table, and compares it with the target.
 
 use std::time::Duration;
 
 use crate::library::{COMMANDS, Library};
 use crate::variant::Variant;
 
-/// Prints how the libraries compare; `false` if `#[timeout]` takes longer than `#[tracing::instrument]`.
+/// Prints the table. Returns `false` if `#[timeout]` takes longer than `#[tracing::instrument]`.
 pub(crate) fn print(libraries: &[Library]) -> bool {
     println!(
         "| command | functions | median | fastest to slowest | of plain | of `#[tracing::instrument]` |"
@@ -15,7 +15,7 @@ pub(crate) fn print(libraries: &[Library]) -> bool {
     for (index, command) in COMMANDS.into_iter().enumerate() {
         let of = |variant| {
             let library = libraries.iter().find(|library| library.variant == variant);
-            &library.expect("it is in every group").taken[index]
+            &library.expect("each group has this variant").taken[index]
         };
         let (plain, instrument) = (of(Variant::Plain), of(Variant::Instrument));
         for library in libraries {

@@ -1,11 +1,11 @@
-//! [`Variant`]: what stands on the functions, and the source that comes of it.
+//! [`Variant`]: the attribute of the functions, and the source of a library with it.
 
 use std::path::Path;
 
-/// What all modules use.
+/// Code that all modules use.
 const SUPPORT: &str = include_str!("functions/support.rs");
 
-/// What stands in for the token, and for the error of one that has fired, where there is no `#[timeout]`.
+/// Replaces the token, and the error of a cancelled one, in libraries without `#[timeout]`.
 const STAND_IN: &str = include_str!("functions/stand_in.rs");
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Variant {
         }
     }
 
-    /// A line of a manifest.
+    /// The dependency as a line of the manifest.
     pub(crate) fn dependency(self) -> String {
         match self {
             Self::Plain => String::new(),
@@ -43,7 +43,7 @@ impl Variant {
                 let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).join("../timeout-runtime");
                 format!("timeout-runtime = {{ path = '{}' }}", runtime.display())
             }
-            // As in this repository, which has put both into its lock file.
+            // The same versions as in this repository, whose lock file has both.
             Self::Instrument => {
                 let features = r#"default-features = false, features = ["std", "attributes"]"#;
                 format!("tracing = {{ version = \"0.1\", {features} }}")
@@ -52,7 +52,7 @@ impl Variant {
         }
     }
 
-    /// A library that repeats `module`.
+    /// The source of a library that repeats `module`.
     pub(crate) fn library(self, module: &str, times: usize) -> String {
         let stand_in = match self {
             Self::Timeout => "pub use timeout_runtime::TimeoutError as Stopped;\n",
@@ -73,10 +73,10 @@ impl Variant {
         format!("#![allow(warnings)]\n\nmod support {{\n{SUPPORT}{stand_in}}}\n{modules}")
     }
 
-    /// A line of the module, with this variant's attribute if it is the place of one:
+    /// Replaces a placeholder line of the module with this variant's attribute:
     ///
     /// ```text
-    /// #[limited(words, inline)]    a function of that name, which has to run where it is called
+    /// #[limited(words, inline)]    a function `words` that must run inline
     /// #[methods]                   a trait with async methods, or an implementation
     /// ```
     fn line(self, line: &str) -> String {

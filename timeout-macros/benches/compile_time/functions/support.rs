@@ -29,7 +29,7 @@ impl From<Stopped> for Error {
     }
 }
 
-/// Answers at the second poll.
+/// Is ready at the second poll.
 pub async fn fetch(key: &str) -> Result<String, Error> {
     if key.is_empty() {
         return Err(Error::Missing(key.to_owned()));
