@@ -1,4 +1,4 @@
-//! Plain HTTP over real connections: services, clients, and the bytes that pass between them.
+//! Plain HTTP over real connections: services, clients and the bytes that they exchange.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
@@ -20,7 +20,7 @@ use tower::{BoxError, Layer, Service};
 use super::support::SOON;
 
 pub type Body = Full<Bytes>;
-/// What a server of plain HTTP has around its service.
+/// The layer around the service of a plain HTTP server.
 pub type HttpLayer = ServerLayer<fn(Refusal) -> Response<Body>>;
 pub type Served = Result<Response<Body>, Infallible>;
 
@@ -38,7 +38,7 @@ pub fn request(uri: &Uri) -> Request<Body> {
     request.expect("a request")
 }
 
-/// A client of hyper's that tells what is left.
+/// A hyper client that sends the remaining time.
 pub fn client(
     header: DeadlineHeader,
 ) -> impl Service<Request<Body>, Response = Response<Incoming>, Error: Into<BoxError>, Future: Send>
@@ -74,7 +74,7 @@ where
     address
 }
 
-/// Sends a request with these lines in its head, as they are.
+/// Sends a request with these lines in its head, unchanged.
 pub fn raw(address: SocketAddr, lines: impl AsRef<[u8]>) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let first = b"GET / HTTP/1.1\r\nhost: test\r\nconnection: close\r\n";
@@ -84,18 +84,18 @@ pub fn raw(address: SocketAddr, lines: impl AsRef<[u8]>) -> TcpStream {
     stream
 }
 
-/// What comes back for it.
-pub fn answered(address: SocketAddr, lines: impl AsRef<[u8]>) -> String {
+/// The whole response to such a request.
+pub fn response_to(address: SocketAddr, lines: impl AsRef<[u8]>) -> String {
     let mut answer = String::new();
     let mut stream = raw(address, lines);
     stream.read_to_string(&mut answer).expect("an answer");
     answer
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
-/// The next connection to `listener`, and the head of its first request, as it is on the wire.
+/// The next connection to `listener` and the head of its first request, as received.
 pub fn received(listener: &TcpListener) -> io::Result<(TcpStream, String)> {
     let (mut stream, _) = listener.accept()?;
     let (mut head, mut byte) = (Vec::new(), [0]);
@@ -113,7 +113,8 @@ pub fn values<'a>(head: &'a str, name: &str) -> Vec<&'a str> {
     named.map(|(_, value)| value).collect()
 }
 
-/// What the value of a header means, and its unit, read once more: without a letter milliseconds are meant.
+/// The duration that a header's value stands for, and its unit, by an independent parser. A value
+/// without a letter is in milliseconds.
 #[track_caller]
 pub fn meaning(value: &str) -> (Duration, Duration) {
     let nanos = match value.as_bytes().last() {

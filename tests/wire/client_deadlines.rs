@@ -1,4 +1,4 @@
-//! A request tells what is left of its caller's deadline, and is not sent when it would come too late.
+//! A client request sends the remaining time of its deadline; an expired request is not sent.
 
 use crate::support;
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 
 const FAR: Duration = Duration::from_secs(600);
 
-/// A client whose requests come back as they were sent.
+/// A client service that returns each request as it would be sent.
 fn echo()
 -> impl Service<Request<()>, Response = Request<()>, Error = ClientError<Infallible>, Future: Send>
 + Send {
@@ -27,7 +27,7 @@ fn within(limit: Duration) -> CallContext {
     CallContext::detached().with_deadline(Deadline::after(limit))
 }
 
-/// What is sent for `request` inside `context`.
+/// The request as the layer sends it for `request` inside `context`.
 fn sent(
     context: &CallContext,
     request: Request<()>,
@@ -35,14 +35,15 @@ fn sent(
     block_on(context.scope(echo().oneshot(request)))
 }
 
-/// What the one header tells.
+/// The remaining time in the request's only deadline header.
 #[track_caller]
 fn told(headers: &HeaderMap) -> Duration {
     let told = DeadlineHeader::grpc().read(headers);
-    told.expect("it can be read").expect("it is there")
+    told.expect("the header is valid")
+        .expect("the header is present")
 }
 
-/// A request with these headers of its own.
+/// A request that already has these header values.
 fn with(values: &[&'static str]) -> Request<()> {
     let mut request = Request::new(());
     for value in values {
@@ -58,24 +59,24 @@ fn assert_about(told: Duration, limit: Duration) {
 }
 
 #[test]
-fn a_request_tells_what_is_left() {
+fn a_request_sends_the_remaining_time() {
     let sent = sent(&within(FAR), with(&[])).unwrap();
     assert_about(told(sent.headers()), FAR);
 }
 
 #[test]
-fn a_request_inside_a_call_tells_what_is_left_of_that() {
+fn a_request_inside_a_call_sends_the_calls_remaining_time() {
     #[timeout(name = "outer", secs = 600)]
     async fn outer() -> Result<HeaderMap, TimeoutError> {
         let sent = echo().oneshot(with(&[])).await;
-        Ok(sent.expect("it is sent").into_parts().0.headers)
+        Ok(sent.expect("the request is sent").into_parts().0.headers)
     }
 
     assert_about(told(&block_on(outer()).unwrap()), FAR);
 }
 
 #[test]
-fn a_request_without_a_deadline_is_sent_as_it_is() {
+fn a_request_without_a_deadline_is_unchanged() {
     let outside = CallContext::detached();
     let none = sent(&outside, with(&[])).unwrap();
     assert!(none.headers().is_empty());
@@ -84,7 +85,7 @@ fn a_request_without_a_deadline_is_sent_as_it_is() {
 }
 
 #[test]
-fn a_header_that_is_there_counts_if_it_tells_less() {
+fn an_existing_header_is_kept_if_it_is_shorter() {
     let shorter = sent(&within(FAR), with(&["5M"])).unwrap();
     assert_eq!(shorter.headers(), with(&["5M"]).headers());
     for more in [&["5H"][..], &["soon"], &["1M", "1M"], &["99999999H"]] {
@@ -94,7 +95,7 @@ fn a_header_that_is_there_counts_if_it_tells_less() {
 }
 
 #[test]
-fn a_context_of_the_request_takes_the_place_of_the_current_one() {
+fn the_requests_context_replaces_the_current_one() {
     let mut request = with(&[]);
     request.extensions_mut().insert(within(FAR / 10));
     let sooner = sent(&within(FAR), request).unwrap();
@@ -106,44 +107,44 @@ fn a_context_of_the_request_takes_the_place_of_the_current_one() {
     assert!(free.headers().is_empty());
 }
 
-/// A request that carries this context.
+/// A request with this context in its extensions.
 fn carrying(context: CallContext) -> Request<()> {
     let mut request = with(&[]);
     request.extensions_mut().insert(context);
     request
 }
 
-/// The first layer took the context out of the request, so the second one told another deadline or none.
+/// The first layer used to remove the context, so the second layer sent another deadline or none.
 #[test]
-fn each_of_several_layers_sees_the_context_of_the_request() {
+fn stacked_layers_all_use_the_requests_context() {
     let millis = DeadlineHeader::millis(HeaderName::from_static("time-left-ms"));
     let network = service_fn(async |request: Request<()>| Ok::<_, Infallible>(request));
     let client = ClientLayer::new(millis.clone()).layer(network);
     let client = ClientLayer::new(DeadlineHeader::grpc()).layer(client);
     let sent = |context: CallContext| {
         let sent = client.clone().oneshot(carrying(context));
-        block_on(within(FAR).scope(sent)).expect("it is sent")
+        block_on(within(FAR).scope(sent)).expect("the request is sent")
     };
 
     let sooner = sent(within(FAR / 10));
     assert_about(told(sooner.headers()), FAR / 10);
-    let read = millis.read(sooner.headers()).expect("it can be read");
-    assert_about(read.expect("it is there"), FAR / 10);
+    let read = millis.read(sooner.headers()).expect("the header is valid");
+    assert_about(read.expect("the header is present"), FAR / 10);
 
     let free = sent(CallContext::detached());
     assert!(free.headers().is_empty());
 }
 
-/// As a layer between the two does that tries again: the second attempt went out without the context.
+/// A retry layer clones the request; the second attempt used to lose its context.
 #[test]
-fn each_copy_of_a_request_carries_its_context() {
+fn a_cloned_request_keeps_its_context() {
     let network = service_fn(async |request: Request<()>| Ok::<_, Infallible>(request));
     let inner = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
     let twice = service_fn(move |request: Request<()>| {
         let inner = inner.clone();
         async move {
             let first = inner.clone().oneshot(request.clone()).await?;
-            // The copy, and what has passed a layer of the same kind already.
+            // The clone, and the request that has already passed a layer of this kind.
             let again = inner.clone().oneshot(first.clone()).await?;
             let second = inner.oneshot(request).await?;
             Ok::<_, ClientError<Infallible>>([first, again, second])
@@ -151,17 +152,22 @@ fn each_copy_of_a_request_carries_its_context() {
     });
     let outer = ClientLayer::new(DeadlineHeader::envoy()).layer(twice);
     let sent = block_on(outer.oneshot(carrying(within(FAR))));
-    for sent in sent.expect("it is sent") {
+    for sent in sent.expect("the request is sent") {
         assert_about(told(sent.headers()), FAR);
         let read = DeadlineHeader::envoy().read(sent.headers());
-        assert_about(read.expect("it can be read").expect("it is there"), FAR);
+        assert_about(
+            read.expect("the header is valid")
+                .expect("the header is present"),
+            FAR,
+        );
     }
 }
 
 #[test]
-fn a_second_layer_does_not_send_what_has_expired_since_the_first() {
-    let network =
-        service_fn(async |_: Request<()>| -> Result<(), Infallible> { panic!("it was sent") });
+fn a_second_layer_refuses_a_request_that_expired_after_the_first() {
+    let network = service_fn(async |_: Request<()>| -> Result<(), Infallible> {
+        panic!("the request was sent")
+    });
     let inner = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
     let token = CancelToken::new();
     let canceller = token.clone();
@@ -175,7 +181,8 @@ fn a_second_layer_does_not_send_what_has_expired_since_the_first() {
     assert_eq!(sent, Err(ClientError::Service(error)));
 }
 
-/// A service that sends the request on sends it in its own context, not in that of a client in the same process.
+/// A server layer removes the request's context: a forwarded request uses its own context instead
+/// of the one of a client in the same process.
 #[test]
 fn a_context_of_the_request_ends_at_the_layer_of_a_server() {
     let (sender, sent) = channel();
@@ -190,16 +197,20 @@ fn a_context_of_the_request_ends_at_the_layer_of_a_server() {
         ServerLayer::http(DeadlineHeader::envoy());
     let server = server.at_most(FAR / 10).layer(service);
     let client = ClientLayer::new(DeadlineHeader::envoy()).layer(server);
-    let answer = block_on(client.oneshot(carrying(within(FAR))));
-    assert!(answer.is_ok_and(|answer| answer.status().is_success()));
-    let sent = sent.try_recv().expect("it is called").expect("it is sent");
+    let response = block_on(client.oneshot(carrying(within(FAR))));
+    assert!(response.is_ok_and(|response| response.status().is_success()));
+    let sent = sent
+        .try_recv()
+        .expect("the service is called")
+        .expect("the request is sent");
     assert_about(told(sent.headers()), FAR / 10);
 }
 
-/// Why a request is not sent here.
+/// The cause with which the layer refuses a request here.
 fn refused() -> Cause {
-    let network =
-        service_fn(async |_: Request<()>| -> Result<(), Infallible> { panic!("it was sent") });
+    let network = service_fn(async |_: Request<()>| -> Result<(), Infallible> {
+        panic!("the request was sent")
+    });
     let client = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
     match block_on(client.oneshot(with(&[]))) {
         Err(ClientError::NotSent(cause)) => cause,
@@ -208,7 +219,7 @@ fn refused() -> Cause {
 }
 
 #[test]
-fn what_has_expired_is_not_sent() {
+fn an_expired_request_is_not_sent() {
     assert_eq!(within(Duration::ZERO).run(refused), Cause::DeadlineExceeded);
     let error = sent(&within(Duration::ZERO), with(&["5M"])).unwrap_err();
     assert_eq!(error, ClientError::NotSent(Cause::DeadlineExceeded));
@@ -218,13 +229,14 @@ fn what_has_expired_is_not_sent() {
     );
 }
 
-/// Guards against a deadline that has passed a few microseconds ago, of which the timer has told nobody yet.
+/// Such a request used to be sent: the deadline had passed, and the timer thread had not yet
+/// cancelled the token.
 #[test]
-fn what_has_just_expired_is_not_sent() {
+fn a_request_that_expired_before_the_timer_ran_is_not_sent() {
     for _ in 0..20 {
         let context = within(Duration::from_millis(20));
         let cause = context.run(|| {
-            // So the token goes by the timer.
+            // A callback makes the timer thread cancel the token.
             let _watched = CancelToken::current().on_cancel(|| {});
             let deadline = Deadline::current();
             while !deadline.has_passed() {}
@@ -235,7 +247,7 @@ fn what_has_just_expired_is_not_sent() {
 }
 
 #[test]
-fn a_call_that_has_timed_out_sends_nothing_more() {
+fn a_timed_out_call_sends_no_request() {
     #[timeout(name = "over", ms = 1, run = "inline")]
     fn over(refusal: &mut Option<Cause>) -> Result<(), TimeoutError> {
         until_past(&cancel_token);
@@ -249,7 +261,7 @@ fn a_call_that_has_timed_out_sends_nothing_more() {
 }
 
 #[test]
-fn what_is_cancelled_is_not_sent() {
+fn a_cancelled_request_is_not_sent() {
     let token = CancelToken::new();
     token.cancel();
     assert_eq!(

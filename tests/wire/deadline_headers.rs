@@ -1,4 +1,5 @@
-//! What the headers of deadlines tell is what is left: never less, hardly more, and what cannot be read is not taken for no deadline.
+//! Deadline headers: the encoded time is never shorter than the remaining time and at most one unit
+//! longer; a malformed header is an error and not a missing deadline.
 
 use std::time::Duration;
 
@@ -27,33 +28,33 @@ fn both() -> [DeadlineHeader; 2] {
 
 fn read(header: &DeadlineHeader, value: &[u8]) -> Result<Duration, HeaderMistake> {
     let mut headers = HeaderMap::new();
-    let value = HeaderValue::from_bytes(value).expect("it may stand in a header");
+    let value = HeaderValue::from_bytes(value).expect("valid header bytes");
     headers.insert(header.name(), value);
     let told = header.read(&headers).map_err(|error| error.mistake())?;
-    Ok(told.expect("it is there"))
+    Ok(told.expect("the header is present"))
 }
 
-/// What `header` tells of `left`, and in which unit.
+/// Encodes `left` in `header` and returns the decoded time and its unit in nanoseconds.
 fn told(header: &DeadlineHeader, left: Duration) -> (Duration, u128) {
     let value = header.value(left);
-    let told = read(header, value.as_bytes()).expect("what is told can be read");
+    let told = read(header, value.as_bytes()).expect("an encoded header can be decoded");
     let last = value.to_str().unwrap().chars().next_back().unwrap();
     let named = UNITS.iter().find(|(letter, _)| *letter == last);
     (told, named.map_or(1_000_000, |(_, unit)| *unit))
 }
 
-/// One in each order of magnitude.
+/// Durations of every order of magnitude.
 fn duration() -> impl Strategy<Value = Duration> {
     let longest = (any::<u64>(), 0..1_000_000_000_u32);
     (longest, 0..95_u32).prop_map(|((secs, nanos), shift)| {
         let nanos = Duration::new(secs, nanos).as_nanos() >> shift;
-        let secs = u64::try_from(nanos / 1_000_000_000).expect("no more than before");
+        let secs = u64::try_from(nanos / 1_000_000_000).expect("fits into u64");
         let rest = u32::try_from(nanos % 1_000_000_000).expect("less than a second");
         Duration::new(secs, rest)
     })
 }
 
-/// What a header of gRPC means, once more.
+/// A second, independent parser for `grpc-timeout`.
 fn reading(value: &str) -> Option<u128> {
     let (letter, unit) = UNITS.into_iter().find(|(name, _)| value.ends_with(*name))?;
     let digits = value.strip_suffix(letter)?;
@@ -67,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_number_and_unit_is_read_and_told_again(
+    fn every_number_and_unit_survives_decoding_and_encoding(
         number in 0_u32..100_000_000,
         shift in 0_u32..27,
         (letter, unit) in sample::select(UNITS.to_vec()),
@@ -86,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_told_is_not_less_and_not_a_unit_more(left in duration()) {
+    fn the_encoded_time_is_rounded_up_by_less_than_one_unit(left in duration()) {
         for header in both() {
             let (told, unit) = told(&header, left);
             if left > LONGEST {
@@ -98,7 +99,7 @@ proptest! {
         }
     }
 
-    /// No finer unit would have done.
+    /// A finer unit would not fit into the header's digits.
     #[test]
     fn the_unit_is_the_finest_that_fits(left in duration()) {
         let left = left.min(LONGEST);
@@ -110,13 +111,13 @@ proptest! {
     }
 
     #[test]
-    fn what_is_left_does_not_grow_from_hop_to_hop(first in duration(), taken in collection::vec(duration(), 3)) {
+    fn the_remaining_time_does_not_grow_between_hops(first in duration(), taken in collection::vec(duration(), 3)) {
         for header in both() {
             let mut left = told(&header, first).0;
             for taken in &taken {
                 let next = told(&header, left.saturating_sub(*taken)).0;
                 prop_assert!(next <= left, "{:?} after {:?}", next, left);
-                // Nor is time lost on the way.
+                // The encoding does not shorten the remaining time either.
                 prop_assert!(next >= left.saturating_sub(*taken), "{:?} after {:?}", next, left);
                 left = next;
             }
@@ -124,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(value in collection::vec(any::<u8>(), 0..24)) {
+    fn any_bytes_are_decoded_or_refused(value in collection::vec(any::<u8>(), 0..24)) {
         let Ok(value) = HeaderValue::from_bytes(&value) else {
             return Ok(());
         };
@@ -136,14 +137,14 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_like_a_header_is_read_as_it_is_meant(value in "[-+ ]?[0-9 ._]{0,10}[HMSmunhsU ]{0,2}") {
+    fn header_like_text_is_decoded_correctly(value in "[-+ ]?[0-9 ._]{0,10}[HMSmunhsU ]{0,2}") {
         let read = read(&DeadlineHeader::grpc(), value.as_bytes());
         prop_assert_eq!(read.ok().map(|read| read.as_nanos()), reading(&value), "{:?}", value);
     }
 }
 
 #[test]
-fn what_is_no_header_of_grpc_is_refused() {
+fn a_malformed_grpc_timeout_is_refused() {
     for (value, mistake) in [
         ("", HeaderMistake::Unit),
         ("5", HeaderMistake::Unit),
@@ -171,7 +172,7 @@ fn what_is_no_header_of_grpc_is_refused() {
 }
 
 #[test]
-fn what_is_no_number_of_milliseconds_is_refused() {
+fn a_malformed_millisecond_header_is_refused() {
     for (value, mistake) in [
         ("", HeaderMistake::Digits),
         ("-5", HeaderMistake::Digits),
@@ -191,7 +192,7 @@ fn what_is_no_number_of_milliseconds_is_refused() {
 }
 
 #[test]
-fn the_longest_and_the_shortest_are_read() {
+fn the_longest_and_the_shortest_value_are_decoded() {
     let grpc = DeadlineHeader::grpc();
     assert_eq!(read(&grpc, b"3513600H"), Ok(LONGEST));
     assert_eq!(read(&plain(), b"12648960000000"), Ok(LONGEST));
@@ -209,7 +210,7 @@ fn the_longest_and_the_shortest_are_read() {
 }
 
 #[test]
-fn a_header_that_is_given_twice_is_refused() {
+fn a_repeated_header_is_refused() {
     for (header, value) in both().into_iter().zip(["5S", "5000"]) {
         let mut headers = HeaderMap::new();
         let value = HeaderValue::from_static(value);

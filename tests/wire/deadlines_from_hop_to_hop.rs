@@ -1,4 +1,4 @@
-//! What a service is told is never more than its caller was told, however many services lie between.
+//! A chain of services never sends a longer deadline than the one that the first service received.
 
 use crate::{support, wire};
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use support::runtime;
 use timeout_runtime::integrations::tower::{ClientLayer, DeadlineHeader, ServerLayer};
 use tokio::runtime::Runtime;
 use tower::{BoxError, Layer, ServiceExt, service_fn};
-use wire::{HttpLayer, Served, answered, client, meaning, request, serve, text, uri};
+use wire::{HttpLayer, Served, client, meaning, request, response_to, serve, text, uri};
 
 const LONGEST: Duration = Duration::from_secs(400 * 366 * 86_400);
 
@@ -21,14 +21,15 @@ fn plain() -> DeadlineHeader {
     DeadlineHeader::millis(HeaderName::from_static("x-time-left"))
 }
 
-/// A runtime whose time stands still, but where a test has it go on.
+/// A runtime with a paused clock; tests advance it explicitly.
 fn paused() -> Runtime {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build();
     runtime.expect("a runtime")
 }
 
-/// What a service sends on in `to` that is told `told` in `from` and has worked for `taken`; `None` if that was too long.
+/// The header that a service sends in `to` after it received `told` in `from` and worked for
+/// `taken`; `None` if the deadline passed meanwhile.
 async fn sent_on(
     (from, told): (&DeadlineHeader, HeaderValue),
     taken: Duration,
@@ -59,7 +60,8 @@ async fn sent_on(
     answer.extensions_mut().remove()
 }
 
-/// What each service is told: `first`, and what comes of it where each takes so long, and sends this header.
+/// The deadline that each service of a chain receives, with its unit. The first one receives
+/// `first`; each service takes the given time and sends the given header.
 fn hops(
     header: &DeadlineHeader,
     first: Duration,
@@ -80,9 +82,9 @@ fn hops(
     })
 }
 
-/// One in each order of magnitude.
+/// Durations of every order of magnitude.
 fn duration() -> impl Strategy<Value = Duration> {
-    let nanos = u64::try_from(LONGEST.as_nanos()).expect("it fits");
+    let nanos = u64::try_from(LONGEST.as_nanos()).expect("fits into u64");
     (0..=nanos, 0..64_u32).prop_map(|(nanos, shift)| Duration::from_nanos(nanos >> shift))
 }
 
@@ -94,7 +96,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_told_does_not_grow(
+    fn a_forwarded_deadline_does_not_grow(
         header in header(),
         first in duration(),
         taken in collection::vec(duration(), 3),
@@ -104,18 +106,18 @@ proptest! {
         for (hop, taken) in told.windows(2).zip(&taken) {
             let [(before, _), (after, unit)] = hop else { unreachable!() };
             prop_assert!(after <= before, "{:?}", told);
-            // Nor is time lost on the way.
+            // A hop does not shorten the remaining time either.
             let left = before.saturating_sub(*taken);
             prop_assert!(left <= *after && *after < left + *unit, "{:?}", told);
         }
-        // Where it ends, it had to.
+        // A chain stops early only where the deadline has passed.
         if let (Some((told, _)), Some(taken)) = (told.last(), taken.get(told.len() - 1)) {
             prop_assert!(taken >= told, "{:?} of {:?}", taken, told);
         }
     }
 
     #[test]
-    fn what_is_told_stays_where_nobody_takes_time(header in header(), first in duration()) {
+    fn a_deadline_is_forwarded_unchanged_by_services_that_take_no_time(header in header(), first in duration()) {
         let told = hops(&header, first, &[0; 3].map(|_| (Duration::ZERO, header.clone())));
         let is_same = told.iter().all(|(next, _)| *next == told[0].0);
         prop_assert!(is_same, "{:?}", told);
@@ -123,9 +125,9 @@ proptest! {
         prop_assert_eq!(told.len(), hops);
     }
 
-    /// Where the next header has no unit as fine, what is told is rounded up to its unit, once and for all.
+    /// Where the next header has a coarser unit, the time is rounded up to that unit, once.
     #[test]
-    fn what_is_told_in_several_headers_grows_by_less_than_the_coarsest_unit(
+    fn mixed_headers_round_up_to_the_coarsest_unit_once(
         start in header(),
         first in duration(),
         taken in collection::vec((duration(), header()), 5),
@@ -142,15 +144,16 @@ proptest! {
     }
 }
 
-/// The header as it came.
+/// The header's value as the server received it.
 fn received(header: &DeadlineHeader, asked: &Request<Incoming>) -> String {
     let mut values = asked.headers().get_all(header.name()).iter();
-    let value = values.next().expect("it is there");
-    assert!(values.next().is_none(), "it is there once");
+    let value = values.next().expect("the header is present");
+    assert!(values.next().is_none(), "the header is sent once");
     value.to_str().expect("ASCII").to_owned()
 }
 
-/// Three services behind one another; each answers with what it has received, and what those behind it have.
+/// A chain of three services. Each response holds the header that its service received, followed by
+/// the response of the next service.
 fn three(runtime: &Runtime, header: &DeadlineHeader) -> std::net::SocketAddr {
     let layer = HttpLayer::http(header.clone());
     let told = header.clone();
@@ -178,7 +181,7 @@ fn three(runtime: &Runtime, header: &DeadlineHeader) -> std::net::SocketAddr {
 }
 
 #[test]
-fn what_is_told_does_not_grow_over_real_connections() {
+fn a_forwarded_deadline_does_not_grow_over_real_connections() {
     let runtime = runtime();
     for (header, values) in [
         (
@@ -200,7 +203,7 @@ fn what_is_told_does_not_grow_over_real_connections() {
     ] {
         let address = three(&runtime, &header);
         for value in values {
-            let answer = answered(address, format!("{}: {value}\r\n", header.name()));
+            let answer = response_to(address, format!("{}: {value}\r\n", header.name()));
             let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
             let told: Vec<Duration> = body.split(' ').map(|told| meaning(told).0).collect();
             assert_eq!(told.len(), 3, "{answer}");

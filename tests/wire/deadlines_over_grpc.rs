@@ -1,4 +1,4 @@
-//! Deadlines between clients and servers of tonic's, and those that are not.
+//! Deadlines between tonic clients and servers, and between tonic and peers that do not use it.
 
 use crate::{numbers, support, wire};
 use std::convert::Infallible;
@@ -54,18 +54,19 @@ where
     address
 }
 
-/// As a client of tonic's does by itself, with the timeout that it has for that.
+/// Calls the server from a tonic client with tonic's own request timeout.
 async fn ask_within(address: SocketAddr, timeout: Duration) -> Result<u64, Status> {
     let mut client = tonic::client::Grpc::new(channel_to(address));
-    client.ready().await.expect("it is ready");
+    client.ready().await.expect("the client is ready");
     let mut request = Request::new(0);
     request.set_timeout(timeout);
-    let answer = client.unary(request, PathAndQuery::from_static(PATH), Numbers);
-    answer.await.map(Response::into_inner)
+    let response = client.unary(request, PathAndQuery::from_static(PATH), Numbers);
+    response.await.map(Response::into_inner)
 }
 
-/// The head of the answer to a request over HTTP/2 with these values of `grpc-timeout`. Its client waits for ever.
-async fn answered(address: SocketAddr, values: &[&[u8]]) -> http::response::Parts {
+/// The response head for an HTTP/2 request with these `grpc-timeout` values. The client sets no
+/// timeout of its own.
+async fn response_to(address: SocketAddr, values: &[&[u8]]) -> http::response::Parts {
     let stream = TcpStream::connect(address).await.expect("a connection");
     let stream = TokioIo::new(stream);
     let connected = http2::handshake(TokioExecutor::new(), stream).await;
@@ -77,14 +78,14 @@ async fn answered(address: SocketAddr, values: &[&[u8]]) -> http::response::Part
     for value in values {
         request = request.header("grpc-timeout", *value);
     }
-    // A message: not compressed, of eight bytes.
+    // A message: not compressed, eight bytes long.
     let message = Bytes::from_static(&[0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
     let request = request.body(Full::new(message)).expect("a request");
-    let answer = client.send_request(request).await.expect("an answer");
-    answer.into_parts().0
+    let response = client.send_request(request).await.expect("a response");
+    response.into_parts().0
 }
 
-/// A server over HTTP/2 that has none of our layers, and nothing of tonic's: it hands over the headers of each request.
+/// An HTTP/2 server without tonic and without our layers; it forwards the headers of each request.
 fn bare(runtime: &Runtime) -> (SocketAddr, Receiver<HeaderMap>) {
     let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a port");
@@ -96,10 +97,10 @@ fn bare(runtime: &Runtime) -> (SocketAddr, Receiver<HeaderMap>) {
             let sender = sender.clone();
             let service = hyper::service::service_fn(move |request: http::Request<Incoming>| {
                 let _ = sender.send(request.into_parts().0.headers);
-                let answer = http::Response::builder()
+                let response = http::Response::builder()
                     .header("content-type", "application/grpc")
                     .header("grpc-status", "5");
-                future::ready(answer.body(Full::<Bytes>::default()))
+                future::ready(response.body(Full::<Bytes>::default()))
             });
             let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
             tokio::spawn(connection.serve_connection(TokioIo::new(stream), service));
@@ -108,7 +109,7 @@ fn bare(runtime: &Runtime) -> (SocketAddr, Receiver<HeaderMap>) {
     (address, headers)
 }
 
-/// The one value of `grpc-timeout`, as it came.
+/// The single value of `grpc-timeout`, as received.
 #[track_caller]
 fn only(headers: &HeaderMap) -> &str {
     let values: Vec<_> = headers.get_all("grpc-timeout").iter().collect();
@@ -116,7 +117,7 @@ fn only(headers: &HeaderMap) -> &str {
     values[0].to_str().expect("ASCII")
 }
 
-/// A number that tells how many milliseconds are left; zero for no deadline.
+/// Returns the remaining time in milliseconds; zero means no deadline.
 async fn left(_: Request<u64>) -> Result<Response<u64>, Status> {
     let left = Deadline::current().remaining();
     let millis = left.map_or(0, |left| left.as_millis());
@@ -128,7 +129,7 @@ fn within(limit: Duration) -> CallContext {
 }
 
 #[test]
-fn a_server_sees_what_is_left() {
+fn a_server_receives_the_remaining_time() {
     let runtime = runtime();
     let address = serve(&runtime, Duration::MAX, left);
     let left = runtime.block_on(within(FAR).scope(ask(address))).unwrap();
@@ -137,7 +138,7 @@ fn a_server_sees_what_is_left() {
     assert_eq!(none, 0);
 }
 
-/// One in each unit of gRPC but the finest, in which only a tenth of a second can be told.
+/// One deadline for each gRPC unit except the finest, which reaches a tenth of a second only.
 const IN_EACH_UNIT: [(char, Duration); 5] = [
     ('u', Duration::from_secs(60)),
     ('m', Duration::from_secs(3600)),
@@ -147,15 +148,15 @@ const IN_EACH_UNIT: [(char, Duration); 5] = [
 ];
 
 #[test]
-fn a_server_without_the_layer_receives_what_is_left() {
+fn a_server_without_the_layer_receives_the_header() {
     let runtime = runtime();
     let (address, headers) = bare(&runtime);
     for (letter, limit) in IN_EACH_UNIT {
         let deadline = Deadline::after(limit);
         let context = CallContext::detached().with_deadline(deadline);
         let status = runtime.block_on(context.scope(ask(address))).unwrap_err();
-        assert_eq!(status.code(), Code::NotFound, "it is the server's");
-        let left = deadline.remaining().expect("it comes");
+        assert_eq!(status.code(), Code::NotFound, "the server's status");
+        let left = deadline.remaining().expect("the deadline is ahead");
         let headers = headers.recv_timeout(SOON).expect("a request");
         let value = only(&headers);
         assert!(value.ends_with(letter), "{value}");
@@ -168,9 +169,9 @@ fn a_server_without_the_layer_receives_what_is_left() {
     assert_eq!(headers.get("grpc-timeout"), None);
 }
 
-/// Tonic keeps such a timeout at both ends, without a layer of ours at the server.
+/// Tonic enforces this timeout at both ends, without our layer at the server.
 #[test]
-fn a_server_of_tonics_without_the_layer_keeps_what_is_left() {
+fn a_tonic_server_without_the_layer_enforces_the_header() {
     let runtime = runtime();
     let _inside = runtime.enter();
     let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
@@ -193,7 +194,7 @@ fn a_server_of_tonics_without_the_layer_keeps_what_is_left() {
 }
 
 #[test]
-fn a_timeout_of_tonics_client_is_the_deadline_of_the_server() {
+fn a_tonic_client_timeout_becomes_the_servers_deadline() {
     let runtime = runtime();
     let address = serve(&runtime, Duration::MAX, left);
     for (_, timeout) in IN_EACH_UNIT {
@@ -204,7 +205,7 @@ fn a_timeout_of_tonics_client_is_the_deadline_of_the_server() {
 }
 
 #[test]
-fn a_timeout_of_tonics_request_counts_if_it_tells_less() {
+fn a_tonic_request_timeout_is_kept_if_it_is_shorter() {
     let runtime = runtime();
     let (address, headers) = bare(&runtime);
     for (timeout, kept) in [(FAR / 2, Some("300000m")), (FAR * 2, None)] {
@@ -221,7 +222,7 @@ fn a_timeout_of_tonics_request_counts_if_it_tells_less() {
 }
 
 #[test]
-fn a_context_of_tonics_request_takes_the_place_of_the_current_one() {
+fn a_tonic_requests_context_replaces_the_current_one() {
     let runtime = runtime();
     let (address, headers) = bare(&runtime);
     let mut request = Request::new(0);
@@ -234,9 +235,10 @@ fn a_context_of_tonics_request_takes_the_place_of_the_current_one() {
     assert!(told <= FAR / 2, "{told:?}");
 }
 
-/// Guards against tonic's own timeout for the same header, which would drop the request and say that it was cancelled.
+/// Tonic has its own timeout for the same header; it used to drop the request and report
+/// `Cancelled`.
 #[test]
-fn a_server_says_that_time_is_up_before_tonic_does() {
+fn the_layer_reports_deadline_exceeded_before_tonic_does() {
     #[timeout(name = "grpc::work", secs = 600)]
     async fn work() -> Result<(), TimeoutError> {
         future::pending().await
@@ -250,12 +252,12 @@ fn a_server_says_that_time_is_up_before_tonic_does() {
     });
     for count in 1..=10 {
         let value = format!("{}u", 100_000 + count * 997);
-        let head = runtime.block_on(answered(address, &[value.as_bytes()]));
+        let head = runtime.block_on(response_to(address, &[value.as_bytes()]));
         assert_eq!(head.headers["grpc-status"], "4", "{head:?}");
         let told = "the deadline of the request has passed";
         assert_eq!(head.headers["grpc-message"], told);
         let kinds = works.wait_for(count);
-        let last = kinds.last().expect("one has come");
+        let last = kinds.last().expect("an event was emitted");
         assert!(
             matches!(last, EventKind::DeadlineExceeded { .. }),
             "{last:?}"
@@ -264,9 +266,9 @@ fn a_server_says_that_time_is_up_before_tonic_does() {
     assert_eq!(works.events().len(), 10);
 }
 
-/// Tonic takes such a header for none.
+/// Tonic ignores such a header.
 #[test]
-fn a_server_refuses_a_header_that_it_cannot_read() {
+fn a_server_refuses_a_malformed_grpc_timeout() {
     let runtime = runtime();
     let reached = Gate::new();
     let seen = reached.clone();
@@ -290,18 +292,18 @@ fn a_server_refuses_a_header_that_it_cannot_read() {
         &[b"5S", b"5S"],
     ];
     for values in bad {
-        let head = runtime.block_on(answered(address, values));
+        let head = runtime.block_on(response_to(address, values));
         assert_eq!(head.status, 200);
         assert_eq!(head.headers["grpc-status"], "13", "{values:?}: {head:?}");
         assert!(!reached.is_open(), "{values:?}");
     }
-    let head = runtime.block_on(answered(address, &[b"5M"]));
+    let head = runtime.block_on(response_to(address, &[b"5M"]));
     assert_eq!(head.headers.get("grpc-status"), None, "{head:?}");
     assert!(reached.is_open());
 }
 
 #[test]
-fn a_server_answers_deadline_exceeded_when_time_is_up() {
+fn a_server_responds_deadline_exceeded_at_the_deadline() {
     let runtime = runtime();
     let short = short_limit();
     let address = serve(&runtime, short, async |_| future::pending().await);
@@ -313,7 +315,7 @@ fn a_server_answers_deadline_exceeded_when_time_is_up() {
 }
 
 #[test]
-fn what_comes_too_late_is_not_sent() {
+fn an_expired_grpc_request_is_not_sent() {
     let runtime = runtime();
     let asked = Gate::new();
     let seen = asked.clone();
@@ -333,8 +335,8 @@ fn what_comes_too_late_is_not_sent() {
 }
 
 #[test]
-fn an_error_of_the_connection_keeps_its_status() {
-    // Nobody listens there any more.
+fn a_connection_error_keeps_its_status() {
+    // No server listens at this address any more.
     let address = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .expect("a port");
@@ -343,7 +345,7 @@ fn an_error_of_the_connection_keeps_its_status() {
 }
 
 #[test]
-fn a_client_that_leaves_stops_the_work() {
+fn a_grpc_client_that_disconnects_stops_the_operation() {
     let runtime = runtime();
     let (sender, causes) = channel();
     let started = Gate::new();

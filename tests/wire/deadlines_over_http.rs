@@ -1,4 +1,4 @@
-//! Deadlines over real connections: what the socket sees, and what happens at the far end.
+//! Deadlines over real HTTP connections: the bytes on the socket and the effect at the server.
 
 use crate::{support, wire};
 use std::convert::Infallible;
@@ -15,8 +15,8 @@ use timeout_runtime::integrations::tower::{ClientError, DeadlineHeader};
 use timeout_runtime::{CallContext, Cause, Deadline, TimeoutError, timeout};
 use tower::{BoxError, Service, ServiceExt, service_fn};
 use wire::{
-    Body, EMPTY, HttpLayer, Served, answered, client, meaning, raw, received, request, serve, text,
-    uri, values,
+    Body, EMPTY, HttpLayer, Served, client, meaning, raw, received, request, response_to, serve,
+    text, uri, values,
 };
 
 const FAR: Duration = Duration::from_secs(600);
@@ -26,7 +26,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 #[test]
-fn the_socket_sees_what_is_left() {
+fn the_socket_receives_the_remaining_time() {
     let grpc = DeadlineHeader::grpc;
     let own = DeadlineHeader::millis(HeaderName::from_static("x-time-left"));
     for (header, limit, letter) in [
@@ -39,7 +39,7 @@ fn the_socket_sees_what_is_left() {
         (own, MINUTE, ""),
     ] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let uri = uri(listener.local_addr().expect("it has an address"));
+        let uri = uri(listener.local_addr().expect("a local address"));
         let name = header.name().clone();
         let runtime = runtime();
         let deadline = Deadline::after(limit);
@@ -49,10 +49,10 @@ fn the_socket_sees_what_is_left() {
             context.scope(asked).await.map_err(Into::into)
         });
         let (mut stream, head) = received(&listener).expect("a request");
-        let left = deadline.remaining().expect("it comes");
-        stream.write_all(EMPTY).expect("it is sent");
-        let answer: Result<_, BoxError> = runtime.block_on(asked).expect("no panic");
-        assert!(answer.expect("an answer").status().is_success());
+        let left = deadline.remaining().expect("the deadline is ahead");
+        stream.write_all(EMPTY).expect("the response is sent");
+        let response: Result<_, BoxError> = runtime.block_on(asked).expect("no panic");
+        assert!(response.expect("a response").status().is_success());
 
         let told = values(&head, name.as_str());
         assert_eq!(told.len(), 1, "{head}");
@@ -62,11 +62,11 @@ fn the_socket_sees_what_is_left() {
     }
 }
 
-/// What tells less than is left goes over the wire as it is.
+/// An existing header with a shorter time is sent unchanged.
 #[test]
-fn the_socket_sees_a_header_of_the_request_that_tells_less() {
+fn a_shorter_header_of_the_request_is_sent_unchanged() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let mut asked = request(&uri(listener.local_addr().expect("it has an address")));
+    let mut asked = request(&uri(listener.local_addr().expect("a local address")));
     let value = http::HeaderValue::from_static("99999999n");
     asked.headers_mut().insert("grpc-timeout", value);
     let runtime = runtime();
@@ -78,26 +78,26 @@ fn the_socket_sees_a_header_of_the_request_that_tells_less() {
 }
 
 #[test]
-fn the_socket_sees_nothing_of_what_comes_too_late() {
+fn an_expired_request_opens_no_connection() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let uri = uri(listener.local_addr().expect("it has an address"));
+    let uri = uri(listener.local_addr().expect("a local address"));
     let context = CallContext::current().with_deadline(Deadline::after(Duration::ZERO));
     let client = client(DeadlineHeader::envoy());
     let asked = runtime().block_on(context.scope(client.oneshot(request(&uri))));
-    let error: BoxError = asked.expect_err("it is too late").into();
+    let error: BoxError = asked.expect_err("the deadline has passed").into();
     let error = error.downcast::<ClientError<hyper_util::client::legacy::Error>>();
-    let error = error.expect("it is the layer's");
+    let error = error.expect("the layer's error");
     assert!(matches!(
         *error,
         ClientError::NotSent(Cause::DeadlineExceeded)
     ));
-    listener.set_nonblocking(true).expect("it can be asked");
+    listener.set_nonblocking(true).expect("non-blocking mode");
     let none = received(&listener).map_err(|error| error.kind());
     assert!(matches!(none, Err(io::ErrorKind::WouldBlock)));
 }
 
 #[test]
-fn a_server_answers_when_time_is_up() {
+fn a_server_responds_504_at_the_deadline() {
     let runtime = runtime();
     let service = service_fn(|_| future::pending::<Served>());
     let layer = HttpLayer::http(DeadlineHeader::envoy());
@@ -106,12 +106,12 @@ fn a_server_answers_when_time_is_up() {
         "x-envoy-expected-rq-timeout-ms: 0\r\n",
         "X-Envoy-Expected-Rq-Timeout-Ms: 100\r\n",
     ] {
-        let answer = answered(address, head);
-        assert!(answer.starts_with("HTTP/1.1 504 "), "{head}: {answer}");
+        let response = response_to(address, head);
+        assert!(response.starts_with("HTTP/1.1 504 "), "{head}: {response}");
     }
 }
 
-/// A service that tells how long is left, in nanoseconds.
+/// A service that returns the remaining time in nanoseconds.
 fn left()
 -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
 + Clone
@@ -125,7 +125,7 @@ fn left()
 }
 
 #[test]
-fn a_server_reads_the_bytes_of_a_header_as_they_are_meant() {
+fn a_server_decodes_every_valid_header() {
     let runtime = runtime();
     for (header, lines) in [
         (
@@ -153,23 +153,23 @@ fn a_server_reads_the_bytes_of_a_header_as_they_are_meant() {
             let (_, value) = line.split_once(':').expect("a header");
             let (told, _) = meaning(value.trim());
             let start = Instant::now();
-            let answer = answered(address, format!("{line}\r\n"));
+            let response = response_to(address, format!("{line}\r\n"));
             let most = start.elapsed();
-            let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+            let (head, body) = response.split_once("\r\n\r\n").expect("a head");
             if head.starts_with("HTTP/1.1 504 ") {
                 assert!(most >= told, "{line}: {head}");
                 continue;
             }
             let left = body.parse().map(Duration::from_nanos);
-            let left = left.unwrap_or_else(|_| panic!("{line}: {answer}"));
+            let left = left.unwrap_or_else(|_| panic!("{line}: {response}"));
             assert!(left <= told && left + most >= told, "{line}: {left:?}");
         }
     }
 }
 
-/// No header that cannot be read makes a request one without a deadline.
+/// A malformed header never makes a request one without a deadline.
 #[test]
-fn a_server_refuses_bytes_that_it_cannot_read() {
+fn a_server_refuses_malformed_headers() {
     let grpc: [&[u8]; 18] = [
         b"",
         b"5",
@@ -223,18 +223,18 @@ fn a_server_refuses_bytes_that_it_cannot_read() {
         let line = |value: &[u8]| [name.as_bytes(), b": ", value, b"\r\n"].concat();
         let twice = [line(good.as_bytes()), line(good.as_bytes())].concat();
         for lines in bad.iter().map(|bad| line(bad)).chain([twice]) {
-            let answer = answered(address, &lines);
+            let response = response_to(address, &lines);
             let lines = String::from_utf8_lossy(&lines);
-            assert!(answer.starts_with("HTTP/1.1 400 "), "{lines}: {answer}");
+            assert!(response.starts_with("HTTP/1.1 400 "), "{lines}: {response}");
             assert!(!reached.is_open(), "{lines}");
         }
-        answered(address, line(good.as_bytes()));
+        response_to(address, line(good.as_bytes()));
         assert!(reached.is_open());
     }
 }
 
 #[test]
-fn a_client_that_hangs_up_stops_the_work() {
+fn an_http_client_that_disconnects_stops_the_operation() {
     #[timeout(name = "work", secs = 600, run = "worker")]
     async fn work(started: Gate, told: Sender<Option<Cause>>) -> Result<(), TimeoutError> {
         started.open();

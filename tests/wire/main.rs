@@ -1,4 +1,4 @@
-//! Deadlines over HTTP and gRPC.
+//! Deadlines sent over HTTP and gRPC.
 
 #[path = "../support/numbers.rs"]
 mod numbers;
@@ -14,9 +14,9 @@ mod deadline_headers;
 mod deadlines_from_hop_to_hop;
 mod deadlines_over_grpc;
 mod deadlines_over_http;
+mod request_context;
 mod requests_that_wait;
 mod rules_over_the_wire;
 mod server_deadlines;
 mod servers_that_hang_up;
-mod streamed_answers;
-mod what_a_request_takes_along;
+mod streamed_responses;

@@ -1,4 +1,4 @@
-//! Requests that wait until a service is ready: what their deadline covers, and what it does not.
+//! Requests that wait for a ready service: which part of the wait counts against their deadline.
 
 use crate::support;
 use std::convert::Infallible;
@@ -17,12 +17,12 @@ use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
 type Answer = Response<String>;
 
-/// How long the service takes for each request, on a clock that jumps.
+/// Time that the service takes for each request, on a paused clock.
 const WORK: Duration = Duration::from_secs(100);
-/// Longer than one request takes, shorter than two.
+/// Longer than one request, shorter than two.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// A runtime whose time jumps to the next deadline.
+/// A runtime with a paused clock, which jumps to the next deadline.
 fn paused() -> Runtime {
     let mut runtime = Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build();
@@ -33,7 +33,7 @@ fn layer() -> ServerLayer<fn(Refusal) -> Answer> {
     ServerLayer::http(DeadlineHeader::envoy()).at_most(LIMIT)
 }
 
-/// A service of which one request at a time has `WORK`, and how many have reached it.
+/// A service that handles one request at a time for `WORK`, and the number of requests it received.
 fn one_at_a_time() -> (
     impl Service<Request<()>, Response = Answer, Error = Infallible, Future: Send>
     + Clone
@@ -54,7 +54,7 @@ fn one_at_a_time() -> (
     (limited, reached)
 }
 
-/// The status of each of these requests, and when it came, in seconds.
+/// The status of each response, and the second at which it arrived.
 async fn ask_all<S, B>(service: S, requests: Vec<Request<()>>) -> Vec<(StatusCode, u64)>
 where
     S: Service<Request<()>, Response = Response<B>, Error = Infallible> + Clone,
@@ -74,9 +74,9 @@ fn plain(count: usize) -> Vec<Request<()>> {
     (0..count).map(|_| Request::new(())).collect()
 }
 
-/// As documented at `ServerLayer`: the layer does not see a request before it is called.
+/// The layer does not see a request before it is called, as documented at `ServerLayer`.
 #[test]
-fn the_wait_for_a_ready_service_is_not_counted() {
+fn waiting_for_a_ready_service_is_not_counted_by_default() {
     paused().block_on(async {
         let (service, reached) = one_at_a_time();
         let answers = ask_all(layer().layer(service), plain(3)).await;
@@ -86,22 +86,22 @@ fn the_wait_for_a_ready_service_is_not_counted() {
     });
 }
 
-/// All ten ran, the last one 1000 seconds after it had come.
+/// All ten requests used to run; the last one finished after 1000 seconds.
 #[test]
-fn the_wait_is_counted_by_a_layer_that_counts_waiting() {
+fn a_layer_that_counts_waiting_includes_the_wait() {
     paused().block_on(async {
         let (service, reached) = one_at_a_time();
         let layer = layer().count_waiting();
         let mut answers = ask_all(layer.layer(service), plain(10)).await;
         assert_eq!(answers.remove(0), (StatusCode::OK, 100));
-        // The second one was under way, the others were still waiting.
+        // The second request was running; the others were still waiting.
         assert_eq!(answers, [(StatusCode::GATEWAY_TIMEOUT, 150); 9]);
         assert_eq!(reached.load(Ordering::Relaxed), 2);
     });
 }
 
 #[test]
-fn a_request_whose_own_time_passes_while_it_waits_does_not_reach_the_service() {
+fn a_request_that_expires_while_waiting_does_not_reach_the_service() {
     paused().block_on(async {
         let (service, reached) = one_at_a_time();
         let requests = ["140000", "60000", "140000"].map(|left| {
@@ -116,7 +116,7 @@ fn a_request_whose_own_time_passes_while_it_waits_does_not_reach_the_service() {
     });
 }
 
-/// A service that has been ready for long, and then gets a request.
+/// Sends a request to a service that has been ready for a long time.
 async fn ask_later<S, B>(mut service: S)
 where
     S: Service<Request<()>, Response = Response<B>, Error = Infallible>,
@@ -134,16 +134,16 @@ where
     assert!(first.await.is_ok_and(|answer| answer.is_ok()));
 }
 
-/// Guards against a limit that starts when the server asks for a ready service.
+/// The limit used to start when the server polled the service for readiness.
 #[test]
-fn a_request_is_not_charged_for_the_time_before_it_came() {
+fn the_limit_starts_when_the_request_arrives() {
     paused().block_on(async {
         ask_later(layer().layer(one_at_a_time().0)).await;
         ask_later(layer().count_waiting().layer(one_at_a_time().0)).await;
     });
 }
 
-/// As documented: load shedding around the limit refuses what would have to wait.
+/// Load shedding around the limit refuses requests that would wait, as documented.
 #[test]
 fn load_shedding_keeps_requests_from_waiting() {
     paused().block_on(async {
@@ -156,7 +156,7 @@ fn load_shedding_keeps_requests_from_waiting() {
         sleep(WORK / 2).await;
         let start = Instant::now();
         let second = service.oneshot(Request::new(())).await;
-        let error: BoxError = second.map(drop).expect_err("it would have to wait");
+        let error: BoxError = second.map(drop).expect_err("the request would wait");
         assert!(error.is::<Overloaded>(), "{error}");
         assert!(start.elapsed() < SOON);
         assert!(first.await.is_ok_and(|answer| answer.is_ok()));

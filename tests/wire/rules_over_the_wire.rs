@@ -1,4 +1,5 @@
-//! Between a client and a server the rules of calls inside calls hold: each has its one ending, by its own cause, and nothing starts late.
+//! The rules of nested calls hold between client and server: one outcome with its own cause for
+//! each call, and nothing starts late.
 
 use crate::{support, wire};
 use std::convert::Infallible;
@@ -14,12 +15,12 @@ use timeout_runtime::integrations::tower::DeadlineHeader;
 use timeout_runtime::{CallContext, CallStatus, Cause, EventKind, Outcome, TimeoutError, timeout};
 use tokio::runtime::{Handle, Runtime};
 use tower::{BoxError, Service, ServiceExt, service_fn};
-use wire::{Body, HttpLayer, Served, answered, client, raw, request, serve, text, uri};
+use wire::{Body, HttpLayer, Served, client, raw, request, response_to, serve, text, uri};
 
 const LONG: u64 = 60_000;
 const FAR: &str = "x-envoy-expected-rq-timeout-ms: 600000\r\n";
 
-/// All but the sync operation on its caller's thread, which would hold up its service.
+/// All places except sync inline, which would block the service.
 const WAYS: [Way; 4] = [
     Way::SyncWorker,
     Way::AsyncInline,
@@ -40,7 +41,7 @@ where
     serve(runtime, &HttpLayer::http(DeadlineHeader::envoy()), service)
 }
 
-/// A call whose operation goes on until it is told to stop.
+/// A call whose operation runs until it is cancelled.
 async fn work(way: Way, name: &'static str, started: Gate) -> Outcome<u32, TimeoutError> {
     let policy = limit(name, LONG);
     if way == Way::SyncWorker {
@@ -57,16 +58,17 @@ async fn work(way: Way, name: &'static str, started: Gate) -> Outcome<u32, Timeo
     call.await
 }
 
-/// What its client is told when time is up.
+/// The response status that the client receives when its deadline passes.
 #[timeout(name = "wire::caller", ms = short(), run = "task")]
 async fn caller(uri: Uri) -> Result<StatusCode, BoxError> {
     let answer = client(DeadlineHeader::envoy()).oneshot(request(&uri));
     Ok(answer.await.map_err(Into::into)?.status())
 }
 
-/// Whose limit it was has timed out; what worked for him has exceeded his deadline. The client's operation is left running, so that it stays connected.
+/// The call that owns the limit times out; the server's nested call exceeds its deadline. The
+/// client's operation stays running, which keeps the connection open.
 #[test]
-fn a_caller_times_out_and_the_work_for_him_exceeds_his_deadline() {
+fn a_caller_times_out_and_the_servers_call_exceeds_its_deadline() {
     let runtime = runtime();
     for way in WAYS {
         let (callers, works) = (record("wire::caller"), record("wire::work"));
@@ -80,12 +82,12 @@ fn a_caller_times_out_and_the_work_for_him_exceeds_his_deadline() {
         });
         let address = serve_http(&runtime, service);
         let error = runtime.block_on(caller(uri(address))).unwrap_err();
-        let error = error.downcast::<TimeoutError>().expect("it is ours");
+        let error = error.downcast::<TimeoutError>().expect("a TimeoutError");
         assert_eq!(error.status(), CallStatus::TimedOut);
 
-        let outcome = outcomes.recv_timeout(SOON).expect("it ends");
+        let outcome = outcomes.recv_timeout(SOON).expect("the call ends");
         assert_eq!(outcome.status(), CallStatus::DeadlineExceeded, "{way:?}");
-        // The answer that time was up came too late itself.
+        // The server's timeout response was late itself.
         assert_eq!(
             callers.wait_for(2),
             [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded]
@@ -102,12 +104,12 @@ fn verdicts(kinds: &[EventKind<'static>]) -> Vec<EventKind<'static>> {
 
 #[timeout(name = "wire::late", secs = 60)]
 fn late() -> Result<(), TimeoutError> {
-    panic!("it has started")
+    panic!("the operation was started")
 }
 
 #[timeout(name = "wire::late_async", secs = 60)]
 async fn late_async() -> Result<(), TimeoutError> {
-    panic!("it has started")
+    panic!("the operation was started")
 }
 
 #[timeout(name = "wire::cleanup", secs = 60, inherit = false)]
@@ -124,18 +126,18 @@ fn detached(done: Sender<&'static str>) -> Result<(), TimeoutError> {
     Ok(())
 }
 
-/// What a service may do when its request is over, and what not.
+/// Makes the calls that are allowed after the request has ended, and one that is not.
 fn afterwards(done: &Sender<&'static str>) -> Cause {
     let refused = late().unwrap_err();
     assert_eq!(refused.status(), CallStatus::NotStarted);
-    cleanup(done.clone()).expect("it is not bound by the request");
+    cleanup(done.clone()).expect("`inherit = false` ignores the request's deadline");
     let detached = CallContext::detached().run(|| detached(done.clone()));
-    detached.expect("nor is this");
+    detached.expect("a detached context ignores it too");
     refused.cause()
 }
 
 #[test]
-fn nothing_starts_late_on_a_server_but_cleanup() {
+fn only_cleanup_starts_after_a_requests_deadline() {
     let (sender, done) = channel();
     let (causes, told) = channel();
     let service = service_fn(move |_| {
@@ -151,7 +153,7 @@ fn nothing_starts_late_on_a_server_but_cleanup() {
     });
     let runtime = runtime();
     let address = serve_http(&runtime, service);
-    let answer = answered(address, short_header());
+    let answer = response_to(address, short_header());
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     let exceeded = Cause::DeadlineExceeded;
     assert_eq!(told.recv_timeout(SOON), Ok((exceeded, exceeded)));
@@ -159,7 +161,7 @@ fn nothing_starts_late_on_a_server_but_cleanup() {
     assert_eq!(done, [Ok("cleanup"), Ok("detached")]);
 }
 
-/// Does what is allowed afterwards when it is dropped.
+/// Calls `afterwards` when it is dropped.
 struct Afterwards(Sender<&'static str>, Sender<Cause>);
 
 impl Drop for Afterwards {
@@ -169,7 +171,7 @@ impl Drop for Afterwards {
 }
 
 #[test]
-fn nothing_starts_for_a_client_who_has_left_but_cleanup() {
+fn only_cleanup_starts_after_a_client_disconnects() {
     let (sender, done) = channel();
     let (causes, told) = channel();
     let started = Gate::new();
@@ -193,9 +195,9 @@ fn nothing_starts_for_a_client_who_has_left_but_cleanup() {
     assert_eq!(done, [Ok("cleanup"), Ok("detached")]);
 }
 
-/// By threads of the service's own, which go on when it is dropped.
+/// The calls run on the service's own threads, which continue when the service is dropped.
 #[test]
-fn calls_for_a_client_who_has_left_are_cancelled_once() {
+fn calls_of_a_disconnected_client_are_cancelled_once() {
     let runtime = runtime();
     for way in WAYS {
         let works = record("wire::orphan");
@@ -216,16 +218,16 @@ fn calls_for_a_client_who_has_left_are_cancelled_once() {
         let client = raw(address, FAR);
         started.wait();
         drop(client);
-        let outcome = outcomes.recv_timeout(SOON).expect("it ends");
+        let outcome = outcomes.recv_timeout(SOON).expect("the call ends");
         assert_eq!(outcome.status(), CallStatus::UpstreamCancelled, "{way:?}");
         let verdicts = verdicts(&works.kinds());
         assert_eq!(verdicts, [EventKind::Cancelled], "{way:?}");
     }
 }
 
-/// What the service itself waits for is dropped with it, and its operation is told the cause.
+/// Calls that the service itself awaits are dropped with it; their operations are cancelled.
 #[test]
-fn calls_that_are_dropped_with_their_service_end_once() {
+fn calls_dropped_with_their_service_have_one_outcome() {
     let runtime = runtime();
     for way in [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker] {
         let works = record("wire::dropped");
@@ -263,7 +265,7 @@ fn calls_that_are_dropped_with_their_service_end_once() {
 }
 
 #[test]
-fn an_answer_that_comes_after_the_requests_end_is_reported_once() {
+fn a_result_after_the_requests_end_is_reported_once() {
     let works = record("wire::stubborn");
     let (answers, end) = (Gate::new(), Gate::new());
     let gates = (answers.clone(), end.clone());
@@ -282,7 +284,7 @@ fn an_answer_that_comes_after_the_requests_end_is_reported_once() {
     });
     let runtime = runtime();
     let address = serve_http(&runtime, service);
-    let answer = answered(address, short_header());
+    let answer = response_to(address, short_header());
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     end.wait();
     assert_eq!(works.kinds(), [EventKind::DeadlineExceeded]);

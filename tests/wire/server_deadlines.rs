@@ -1,4 +1,5 @@
-//! A service works under the deadline of its request: what runs inside is told when time is up, and when the client goes away.
+//! A service runs under its request's deadline: its operations are cancelled at the deadline, and
+//! when the client disconnects.
 
 use crate::support;
 use std::convert::Infallible;
@@ -25,7 +26,7 @@ fn request(header: &str, value: &str) -> Request<()> {
     request.body(()).expect("a request")
 }
 
-/// A request that has this long.
+/// A request with a deadline of this many milliseconds.
 fn with_ms(ms: u64) -> Request<()> {
     request("x-envoy-expected-rq-timeout-ms", &ms.to_string())
 }
@@ -36,7 +37,7 @@ fn http() -> ServerLayer<fn(Refusal) -> Answer> {
 
 type Served = Result<Answer, Infallible>;
 
-/// Has `service` answer `request`, inside `layer`.
+/// The response of `service` to `request`, inside `layer`.
 fn serve<A, S>(layer: &ServerLayer<A>, service: S, request: Request<()>) -> Answer
 where
     A: Fn(Refusal) -> Answer + Clone,
@@ -48,18 +49,18 @@ where
     })
 }
 
-/// The answer, with its whole body.
+/// The response with its complete body.
 async fn read<A>(answer: Response<ServerBody<String, A>>) -> Answer
 where
     A: Fn(Refusal) -> Answer,
 {
     let (head, body) = answer.into_parts();
-    let body = body.collect().await.expect("it is whole").to_bytes();
-    let text = String::from_utf8(body.into()).expect("it is text");
+    let body = body.collect().await.expect("a complete body").to_bytes();
+    let text = String::from_utf8(body.into()).expect("a UTF-8 body");
     Response::from_parts(head, text)
 }
 
-/// A service that tells how many minutes are left, rounded up.
+/// A service that returns the remaining minutes, rounded up.
 fn clock() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
     service_fn(async |_| {
         let left = Deadline::current().remaining();
@@ -70,12 +71,12 @@ fn clock() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
 
 /// A service that must not be called.
 fn out_of_reach() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
-    service_fn(async |_| -> Served { panic!("it was called") })
+    service_fn(async |_| -> Served { panic!("the service was called") })
 }
 
 type Causes = Sender<(&'static str, Option<Cause>)>;
 
-/// Tells why its token has fired, when it is dropped.
+/// Sends the cause of its token when it is dropped.
 struct Told(Causes, CancelToken);
 
 impl Drop for Told {
@@ -112,14 +113,14 @@ fn thread(causes: &Causes, started: &Gate) {
     let _ = causes.send(("thread", cause));
 }
 
-/// Work of every kind on one request, which never ends by itself.
+/// Operations of every kind for one request; none of them ends by itself.
 struct Work {
     causes: Receiver<(&'static str, Option<Cause>)>,
     started: [Gate; 4],
 }
 
 impl Work {
-    /// The work, and the service that does it.
+    /// The operations, and the service that starts them.
     fn service() -> (
         Self,
         impl Service<Request<()>, Response = Answer, Error = Infallible, Future: Send>,
@@ -147,9 +148,13 @@ impl Work {
         self.started.iter().for_each(Gate::wait);
     }
 
-    /// All of it hears of `cause`.
-    fn hears(&self, cause: Cause) {
-        let told = || self.causes.recv_timeout(SOON).expect("it is told");
+    /// Asserts that each operation is cancelled with `cause`.
+    fn assert_cancelled(&self, cause: Cause) {
+        let told = || {
+            self.causes
+                .recv_timeout(SOON)
+                .expect("the operation is cancelled")
+        };
         let mut told: Vec<_> = (0..4).map(|_| told()).collect();
         told.sort_unstable_by_key(|(place, _)| *place);
         let all = ["call", "task", "thread", "worker"];
@@ -158,7 +163,7 @@ impl Work {
 }
 
 #[test]
-fn a_service_sees_what_is_left() {
+fn a_service_reads_the_remaining_time() {
     assert_eq!(serve(&http(), clock(), with_ms(600_000)).body(), "10");
     let grpc = ServerLayer::grpc();
     let asked = request("grpc-timeout", "7M");
@@ -166,7 +171,7 @@ fn a_service_sees_what_is_left() {
 }
 
 #[test]
-fn a_request_without_header_has_no_deadline_but_that_of_the_layer() {
+fn a_request_without_header_has_only_the_layers_deadline() {
     assert_eq!(serve(&http(), clock(), Request::new(())).body(), "never");
     let layer = http().at_most(FAR);
     assert_eq!(serve(&layer, clock(), Request::new(())).body(), "10");
@@ -175,7 +180,7 @@ fn a_request_without_header_has_no_deadline_but_that_of_the_layer() {
 }
 
 #[test]
-fn the_context_around_the_layer_counts_too() {
+fn the_context_around_the_layer_is_inherited() {
     let limit = |limit| CallContext::current().with_deadline(Deadline::after(limit));
     let served = |limit: CallContext, ms| {
         let served = async {
@@ -191,7 +196,7 @@ fn the_context_around_the_layer_counts_too() {
 }
 
 #[test]
-fn what_has_expired_does_not_reach_the_service() {
+fn an_expired_request_does_not_reach_the_service() {
     let plain = serve(&http(), out_of_reach(), with_ms(0));
     assert_eq!(plain.status(), StatusCode::GATEWAY_TIMEOUT);
     assert_eq!(plain.body(), "");
@@ -213,20 +218,20 @@ fn what_has_expired_does_not_reach_the_service() {
     assert_eq!(own.body(), "sorry: the deadline of the request has passed");
 }
 
-/// With the HTTP status 200 and no status of gRPC, a client takes such an answer for an empty stream.
+/// A client takes HTTP status 200 without a gRPC status for an empty stream.
 #[test]
-fn a_grpc_request_is_refused_with_a_status_of_grpc() {
+fn a_grpc_request_is_refused_with_a_grpc_status() {
     let silent = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
         Response::builder()
             .header("grpc-status", "0")
             .body(refusal.to_string())
-            .expect("an answer")
+            .expect("a response")
     });
     let own = ServerLayer::new(DeadlineHeader::envoy(), |_| {
         Response::builder()
             .header("grpc-status", "8")
             .body(String::new())
-            .expect("an answer")
+            .expect("a response")
     });
     let asked = |kind: &str, left: &str| {
         let request = Request::post("/").header("content-type", kind);
@@ -256,9 +261,9 @@ fn a_grpc_request_is_refused_with_a_status_of_grpc() {
     assert_eq!(served.headers().get("grpc-status"), None);
 }
 
-/// A percent sign in the name of a header began an escape of the message.
+/// A percent sign in a header name used to start an escape in the message.
 #[test]
-fn a_message_of_grpc_has_its_percent_signs_escaped() {
+fn percent_signs_in_a_grpc_message_are_escaped() {
     let header = DeadlineHeader::millis(http::HeaderName::from_static("x-%41"));
     let layer = ServerLayer::new(header, timeout_runtime::integrations::tower::grpc_status);
     let served = serve(&layer, out_of_reach(), request("x-%41", "soon"));
@@ -282,7 +287,7 @@ fn a_malformed_header_is_refused() {
 }
 
 #[test]
-fn a_malformed_header_is_ignored_if_that_is_wanted() {
+fn a_malformed_header_can_be_ignored() {
     let asked = || request("x-envoy-expected-rq-timeout-ms", "-5");
     let layer = http().ignore_malformed();
     assert_eq!(serve(&layer, clock(), asked()).body(), "never");
@@ -290,7 +295,7 @@ fn a_malformed_header_is_ignored_if_that_is_wanted() {
 }
 
 #[test]
-fn at_the_deadline_all_work_is_told_and_the_request_is_answered() {
+fn the_deadline_cancels_every_operation_and_sends_a_response() {
     let (work, service) = Work::service();
     let runtime = runtime();
     let start = Instant::now();
@@ -298,32 +303,32 @@ fn at_the_deadline_all_work_is_told_and_the_request_is_answered() {
     assert!(start.elapsed() >= short_limit());
     let status = served.map(|served| served.status());
     assert_eq!(status, Ok(StatusCode::GATEWAY_TIMEOUT));
-    work.hears(Cause::DeadlineExceeded);
+    work.assert_cancelled(Cause::DeadlineExceeded);
 }
 
 #[test]
-fn a_client_that_leaves_cancels_all_work() {
+fn a_disconnected_client_cancels_every_operation() {
     let (work, service) = Work::service();
     let runtime = runtime();
     let served = runtime.spawn(http().layer(service).oneshot(with_ms(600_000)));
     work.wait_until_started();
     served.abort();
-    work.hears(Cause::Cancelled);
+    work.assert_cancelled(Cause::Cancelled);
 }
 
-/// As above, where nobody has set a deadline.
+/// As above, without a deadline.
 #[test]
-fn a_client_that_leaves_without_a_deadline_cancels_all_work() {
+fn a_disconnected_client_without_a_deadline_cancels_every_operation() {
     let (work, service) = Work::service();
     let runtime = runtime();
     let served = runtime.spawn(http().layer(service).oneshot(Request::new(())));
     work.wait_until_started();
     served.abort();
-    work.hears(Cause::Cancelled);
+    work.assert_cancelled(Cause::Cancelled);
 }
 
 #[test]
-fn a_service_is_polled_once_more_when_it_has_been_told() {
+fn a_service_is_polled_once_more_after_the_cancellation() {
     let told = Gate::new();
     let seen = told.clone();
     let service = service_fn(move |_| {
@@ -347,16 +352,16 @@ fn a_service_is_polled_once_more_when_it_has_been_told() {
     assert!(told.is_open());
 }
 
-/// Guards against a last poll before the timer has told anybody, which is a matter of microseconds.
+/// The last poll used to come microseconds before the timer thread cancelled the token.
 #[test]
-fn a_busy_service_is_told_before_it_is_dropped() {
+fn a_busy_service_is_cancelled_before_it_is_dropped() {
     for _ in 0..20 {
         let told = Gate::new();
         let seen = told.clone();
         let service = service_fn(move |_| {
             let seen = seen.clone();
             let token = CancelToken::current();
-            // So the token goes by the timer.
+            // A callback makes the timer thread cancel the token.
             let watched = token.on_cancel(|| {});
             future::poll_fn(move |context| {
                 let _ = &watched;
@@ -373,11 +378,11 @@ fn a_busy_service_is_told_before_it_is_dropped() {
     }
 }
 
-/// Guards against a service whose first poll comes after the deadline, as behind a queue.
+/// The first poll comes after the deadline, as behind a queue; the service used to run anyway.
 #[test]
-fn a_service_does_not_begin_when_time_is_up() {
+fn a_service_does_not_start_after_the_deadline() {
     fn begun() -> Served {
-        panic!("it has begun")
+        panic!("the service was polled")
     }
     let drops = Drops::default();
     let kept = drops.clone();
@@ -398,9 +403,9 @@ fn a_service_does_not_begin_when_time_is_up() {
     assert_eq!(drops.count(), 1);
 }
 
-/// Whoever leaves after the deadline comes too late to be the cause.
+/// A client that disconnects after the deadline does not change the cause.
 #[test]
-fn a_client_that_leaves_late_leaves_work_that_is_told_that_time_is_up() {
+fn a_client_that_disconnects_late_leaves_the_cause_deadline_exceeded() {
     for _ in 0..20 {
         let (sender, tokens) = channel();
         let service = service_fn(move |_| {
@@ -422,7 +427,7 @@ fn a_client_that_leaves_late_leaves_work_that_is_told_that_time_is_up() {
 }
 
 #[test]
-fn a_service_is_dropped_before_its_request_is_answered() {
+fn a_service_is_dropped_before_its_response_is_sent() {
     let drops = Drops::default();
     let kept = drops.clone();
     let service = service_fn(move |_| {
@@ -439,7 +444,7 @@ fn a_service_is_dropped_before_its_request_is_answered() {
 }
 
 #[test]
-fn a_token_around_the_layer_is_heard() {
+fn a_token_around_the_layer_cancels_the_service() {
     let (work, service) = Work::service();
     let runtime = runtime();
     let token = CancelToken::new();
@@ -448,12 +453,13 @@ fn a_token_around_the_layer_is_heard() {
     runtime.spawn(context.scope(served));
     work.wait_until_started();
     token.cancel();
-    work.hears(Cause::Cancelled);
+    work.assert_cancelled(Cause::Cancelled);
 }
 
-/// Guards against work that is told of a client who has left, where time was up and the timer had not told anybody.
+/// The cause used to be `Cancelled`: the deadline had passed, but the timer thread had not
+/// cancelled the token yet.
 #[test]
-fn what_a_late_answer_leaves_behind_is_told_that_time_is_up() {
+fn a_late_response_cancels_remaining_operations_with_deadline_exceeded() {
     for _ in 0..20 {
         let (sender, tokens) = channel();
         let service = service_fn(move |_| {
@@ -474,7 +480,7 @@ fn what_a_late_answer_leaves_behind_is_told_that_time_is_up() {
 }
 
 #[test]
-fn an_answer_after_the_deadline_is_too_late() {
+fn a_response_after_the_deadline_is_refused() {
     let service = service_fn(async |_| {
         until_past(&CancelToken::current());
         Served::Ok(Response::new("late".to_owned()))
@@ -484,7 +490,7 @@ fn an_answer_after_the_deadline_is_too_late() {
 }
 
 #[test]
-fn an_answer_in_time_cancels_nothing() {
+fn a_response_in_time_cancels_nothing() {
     let (sender, contexts) = channel();
     let service = service_fn(move |_| {
         let _ = sender.send(CallContext::current());

@@ -1,5 +1,5 @@
-//! A server that breaks off, or says nothing more, anywhere in its answer: its client gets an error of the connection, or its own timeout, and one
-//! event.
+//! A server that breaks off or stalls within its response: the client gets a connection error or
+//! its own timeout, and its call emits one event.
 
 use crate::{numbers, support, wire};
 use std::error::Error;
@@ -25,7 +25,7 @@ const LONG: u64 = 60_000;
 
 type Broken = ClientError<hyper_util::client::legacy::Error>;
 
-/// What a server sends before it is at its end.
+/// The bytes that a server sends before it breaks off or stalls.
 const PARTS: [&str; 6] = [
     "",
     "HTTP/1.1 20",
@@ -35,9 +35,9 @@ const PARTS: [&str; 6] = [
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
 ];
 
-/// The body of the answer; the limit is around all of it.
-async fn ask(name: &'static str, uri: Uri, patience: u64) -> Result<Bytes, BoxError> {
-    let asked = limit(name, patience).call_async(async |_| -> Result<_, BoxError> {
+/// The body of the response; the limit covers all of it.
+async fn ask(name: &'static str, uri: Uri, millis: u64) -> Result<Bytes, BoxError> {
+    let asked = limit(name, millis).call_async(async |_| -> Result<_, BoxError> {
         let answer = client(DeadlineHeader::envoy()).oneshot(request(&uri));
         let answer = answer.await.map_err(Into::into)?;
         Ok(answer.into_body().collect().await?.to_bytes())
@@ -45,21 +45,21 @@ async fn ask(name: &'static str, uri: Uri, patience: u64) -> Result<Bytes, BoxEr
     asked.await
 }
 
-/// What a client gets, by a call of this name, from a server that does this.
+/// The client's result, from a call of this name, where `server` handles the connection.
 fn asked(
     name: &'static str,
-    patience: u64,
+    millis: u64,
     server: impl FnOnce(&TcpListener),
 ) -> Result<Bytes, BoxError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let uri = uri(listener.local_addr().expect("it has an address"));
     let runtime = runtime();
-    let asked = runtime.spawn(ask(name, uri, patience));
+    let asked = runtime.spawn(ask(name, uri, millis));
     server(&listener);
     runtime.block_on(asked).expect("no panic")
 }
 
-/// Reads a request to `listener`, and sends `part`.
+/// Reads a request from `listener`, and sends `part`.
 fn send(listener: &TcpListener, part: &str) -> TcpStream {
     let (mut stream, head) = received(listener).expect("a request");
     let told = values(&head, DeadlineHeader::envoy().name().as_str());
@@ -68,9 +68,9 @@ fn send(listener: &TcpListener, part: &str) -> TcpStream {
     stream
 }
 
-/// What came before is no answer.
+/// The part received so far is not returned as a response.
 #[test]
-fn a_client_gets_the_error_of_a_connection_that_breaks_off() {
+fn a_broken_connection_is_an_error_of_the_client() {
     for part in PARTS {
         let events = record("broken::off");
         let server = |listener: &TcpListener| drop(send(listener, part));
@@ -78,7 +78,7 @@ fn a_client_gets_the_error_of_a_connection_that_breaks_off() {
         if part.contains("\r\n\r\n") {
             assert!(error.is::<hyper::Error>(), "{part:?}: {error:?}");
         } else {
-            let error = error.downcast::<Broken>().expect("it is the layer's");
+            let error = error.downcast::<Broken>().expect("the layer's error");
             assert!(matches!(*error, ClientError::Service(_)), "{part:?}");
             assert!(error.source().is_some(), "{part:?}");
         }
@@ -88,39 +88,39 @@ fn a_client_gets_the_error_of_a_connection_that_breaks_off() {
 }
 
 #[test]
-fn a_client_gets_the_error_of_a_connection_that_is_reset() {
+fn a_reset_connection_is_an_error_of_the_client() {
     let events = record("broken::reset");
     let error = asked("broken::reset", LONG, |listener| {
         let (stream, _) = listener.accept().expect("a connection");
-        // Closed with something unread.
+        // Closed with unread data, so that the connection is reset.
         stream.peek(&mut [0]).expect("a request");
     });
     let error = error.unwrap_err().downcast::<Broken>();
-    let error = error.expect("it is the layer's");
+    let error = error.expect("the layer's error");
     assert!(matches!(*error, ClientError::Service(_)), "{error:?}");
     let kinds = events.kinds();
     assert!(matches!(kinds[..], [EventKind::Failed(_)]), "{kinds:?}");
 }
 
-/// The limit of the call around holds for the body as well.
+/// The enclosing call's limit covers the body too.
 #[test]
-fn a_client_times_out_where_nothing_more_comes() {
+fn a_client_times_out_when_the_server_stalls() {
     for part in PARTS {
         let events = record("broken::silent");
         let start = Instant::now();
         let error = asked("broken::silent", short(), |listener| {
-            // Until the client goes away.
+            // Blocks until the client disconnects.
             let _ = send(listener, part).read(&mut [0]);
         });
         assert!(start.elapsed() >= short_limit());
         let error = error.unwrap_err().downcast::<TimeoutError>();
-        let error = error.expect("it is ours");
+        let error = error.expect("a TimeoutError");
         assert!(error.is_timed_out(), "{part:?}: {error}");
         assert_eq!(events.kinds(), [EventKind::TimedOut], "{part:?}");
     }
 }
 
-/// How the answer of a server goes on after a part of it.
+/// How the response continues after a part of it.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     Ends,
@@ -142,10 +142,10 @@ fn body(part: &'static [u8], then: Then) -> StreamBody<Frames> {
     })
 }
 
-/// What a client of ours gets, by a call of this name, from a server over HTTP/2 that answers with this body.
-fn answered_by(
+/// The client's result, from a call of this name, where an HTTP/2 server sends this body.
+fn response_from(
     name: &'static str,
-    patience: u64,
+    millis: u64,
     body: impl Fn() -> StreamBody<Frames> + Send + 'static,
 ) -> Result<u64, BoxError> {
     let runtime = runtime();
@@ -162,11 +162,11 @@ fn answered_by(
         let connection = connection.serve_connection(TokioIo::new(stream), service);
         connection.await
     });
-    let asked = limit(name, patience).call_async(async move |_| Ok(numbers::ask(address).await?));
+    let asked = limit(name, millis).call_async(async move |_| Ok(numbers::ask(address).await?));
     runtime.block_on(asked)
 }
 
-/// Nothing, half of what comes before a message, half a message, and a message without a status behind it.
+/// Nothing, half a message prefix, half a message, and a whole message without a status.
 const MESSAGES: [&[u8]; 4] = [
     &[],
     &[0, 0],
@@ -175,11 +175,11 @@ const MESSAGES: [&[u8]; 4] = [
 ];
 
 #[test]
-fn a_client_of_grpc_gets_a_status_where_its_server_breaks_off() {
+fn a_grpc_client_gets_a_status_when_the_server_breaks_off() {
     for part in MESSAGES {
         for then in [Then::Ends, Then::Breaks] {
             let events = record("grpc::broken");
-            let answer = answered_by("grpc::broken", LONG, move || body(part, then));
+            let answer = response_from("grpc::broken", LONG, move || body(part, then));
             let error = answer.unwrap_err();
             assert!(error.is::<Status>(), "{part:?}, {then:?}: {error:?}");
             let kinds = events.kinds();
@@ -188,14 +188,15 @@ fn a_client_of_grpc_gets_a_status_where_its_server_breaks_off() {
     }
 }
 
-/// Tonic keeps a timeout up to the head of an answer only; the limit of the call around holds for all of it.
+/// Tonic's timeout ends with the response head; the enclosing call's limit covers the whole
+/// response.
 #[test]
-fn a_client_of_grpc_times_out_where_nothing_more_comes() {
+fn a_grpc_client_times_out_when_the_server_stalls() {
     for part in MESSAGES {
         let events = record("grpc::silent");
-        let answer = answered_by("grpc::silent", short(), move || body(part, Then::Waits));
+        let answer = response_from("grpc::silent", short(), move || body(part, Then::Waits));
         let error = answer.unwrap_err().downcast::<TimeoutError>();
-        assert!(error.expect("it is ours").is_timed_out(), "{part:?}");
+        assert!(error.expect("a TimeoutError").is_timed_out(), "{part:?}");
         assert_eq!(events.kinds(), [EventKind::TimedOut], "{part:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Behind the layer of a server, operations on workers and in tasks have all that is their request's: deadline, token, runtime, span and what
-//! propagators take along.
+//! Behind a server layer, operations on workers and in tasks inherit their request's deadline,
+//! token, runtime, span and the values of context propagators.
 
 use crate::{support, tenant, wire};
 use std::future;
@@ -17,16 +17,16 @@ use tokio::runtime::Handle;
 use tower::service_fn;
 use tracing::span::Id;
 use tracing::{Instrument, Span, info_span};
-use wire::{HttpLayer, Served, answered, raw, serve, text};
+use wire::{HttpLayer, Served, raw, response_to, serve, text};
 
 const FAR: &str = "x-envoy-expected-rq-timeout-ms: 600000\r\n";
 
-/// Has spans and the tenant go along, in the whole process.
+/// Enables span and tenant propagation for the whole process.
 fn integrate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let subscriber = tracing_subscriber::registry();
-        tracing::subscriber::set_global_default(subscriber).expect("there is no other");
+        tracing::subscriber::set_global_default(subscriber).expect("the first global subscriber");
         propagate_spans().forget();
         propagate_tenant();
     });
@@ -36,7 +36,7 @@ fn layer() -> HttpLayer {
     HttpLayer::http(DeadlineHeader::envoy())
 }
 
-/// What an operation finds around it.
+/// The context that an operation runs in.
 #[derive(Debug)]
 struct Found {
     thread: Option<String>,
@@ -74,7 +74,7 @@ async fn as_task() -> Result<Found, TimeoutError> {
 }
 
 #[test]
-fn an_operation_has_its_requests_deadline_runtime_span_and_tenant() {
+fn an_operation_inherits_its_requests_deadline_runtime_span_and_tenant() {
     integrate();
     let (sender, found) = channel();
     let service = service_fn(move |_| {
@@ -82,13 +82,13 @@ fn an_operation_has_its_requests_deadline_runtime_span_and_tenant() {
         let handler = async move {
             let _tenant = tenant::enter(7);
             let here = Span::current().id();
-            let worker = on_worker().expect("it has time");
-            // Its context is taken along at the first poll, which is this one.
+            let worker = on_worker().expect("within its limit");
+            // The first poll captures its context.
             let mut task = Box::pin(as_task());
             let first = futures::poll!(&mut task);
-            assert!(first.is_pending(), "it has a task to wait for");
+            assert!(first.is_pending(), "the spawned task is not done");
             TENANT.set(8);
-            let task = task.await.expect("it has time");
+            let task = task.await.expect("within its limit");
             let _ = sender.send((here, worker, task));
             Served::Ok(text("done"))
         };
@@ -97,18 +97,18 @@ fn an_operation_has_its_requests_deadline_runtime_span_and_tenant() {
     let runtime = runtime();
     let address = serve(&runtime, &layer(), service);
     let start = Instant::now();
-    let answer = answered(address, FAR);
+    let answer = response_to(address, FAR);
     let taken = start.elapsed();
     assert!(answer.ends_with("\r\n\r\ndone"), "{answer}");
 
-    let (here, worker, task) = found.recv().expect("it was served");
+    let (here, worker, task) = found.recv().expect("the request was served");
     assert!(here.is_some());
     let name = worker.thread.as_deref().expect("workers are named");
     assert!(name.starts_with("timeout-"), "{name}");
     let told = Duration::from_secs(600);
     for found in [worker, task] {
         for left in [found.left, found.tokens] {
-            let left = left.expect("there is a deadline");
+            let left = left.expect("a deadline");
             assert!(left <= told && left + taken >= told, "{found:?}");
         }
         assert_eq!(found.span, here, "{found:?}");
@@ -117,7 +117,7 @@ fn an_operation_has_its_requests_deadline_runtime_span_and_tenant() {
 }
 
 #[test]
-fn an_operation_without_a_header_has_no_deadline_but_its_own() {
+fn an_operation_of_a_request_without_header_has_only_its_own_deadline() {
     integrate();
     let (sender, found) = channel();
     let service = service_fn(move |_| {
@@ -126,32 +126,36 @@ fn an_operation_without_a_header_has_no_deadline_but_its_own() {
     });
     let runtime = runtime();
     let address = serve(&runtime, &layer(), service);
-    answered(address, "");
-    let found = found.recv().expect("it was served").expect("it has time");
-    let left = found.left.expect("its own");
+    response_to(address, "");
+    let found = found
+        .recv()
+        .expect("the request was served")
+        .expect("within its limit");
+    let left = found.left.expect("its own deadline");
     assert!(left > Duration::from_secs(600), "{left:?}");
     assert_eq!((found.span, found.tenant), (None, 0));
 }
 
 type Causes = Sender<(&'static str, Option<Cause>)>;
 
-#[timeout(name = "along::worker_until_told", secs = 60)]
-fn worker_until_told(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
+#[timeout(name = "along::worker_until_cancelled", secs = 60)]
+fn worker_until_cancelled(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
     started.open();
     let _ = causes.send(("worker", cancel_token.wait_timeout(Duration::MAX)));
     cancel_token.check()
 }
 
-#[timeout(name = "along::task_until_told", secs = 60, run = "task")]
-async fn task_until_told(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
+#[timeout(name = "along::task_until_cancelled", secs = 60, run = "task")]
+async fn task_until_cancelled(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
     started.open();
     cancel_token.cancelled().await;
     let _ = causes.send(("task", cancel_token.cause()));
     cancel_token.check()
 }
 
-/// Serves a request with these lines by both kinds of operations. When they have begun, the client leaves if it `leaves`; else it waits for its answer.
-fn hear(lines: &str, leaves: bool) -> [(&'static str, Option<Cause>); 2] {
+/// Serves a request with these header lines by both kinds of operations. When they have started,
+/// the client disconnects if `leaves`; else it waits for the response.
+fn causes_of(lines: &str, leaves: bool) -> [(&'static str, Option<Cause>); 2] {
     let (sender, causes) = channel();
     let started: [Gate; 2] = Default::default();
     let gates = started.clone();
@@ -160,9 +164,10 @@ fn hear(lines: &str, leaves: bool) -> [(&'static str, Option<Cause>); 2] {
         let (sender, context) = (sender.clone(), CallContext::current());
         let to_task = sender.clone();
         async move {
-            // A sync call that parked the thread of the connection would have nobody see that the client leaves.
-            thread::spawn(move || context.run(|| worker_until_told(sender, worker)));
-            let _ = task_until_told(to_task, task).await;
+            // A sync call would block the connection's thread, which could not detect that the
+            // client disconnects.
+            thread::spawn(move || context.run(|| worker_until_cancelled(sender, worker)));
+            let _ = task_until_cancelled(to_task, task).await;
             future::pending().await
         }
     });
@@ -173,27 +178,34 @@ fn hear(lines: &str, leaves: bool) -> [(&'static str, Option<Cause>); 2] {
         started.iter().for_each(Gate::wait);
         drop(client);
     }
-    let mut told = [(); 2].map(|()| causes.recv_timeout(SOON).expect("it is told"));
+    let mut told = [(); 2].map(|()| {
+        causes
+            .recv_timeout(SOON)
+            .expect("the operation is cancelled")
+    });
     told.sort_unstable_by_key(|(place, _)| *place);
     told
 }
 
 #[test]
-fn an_operation_hears_that_its_client_has_left() {
+fn a_disconnected_client_cancels_operations_on_workers_and_in_tasks() {
     let cancelled = Some(Cause::Cancelled);
     assert_eq!(
-        hear(FAR, true),
+        causes_of(FAR, true),
         [("task", cancelled), ("worker", cancelled)]
     );
-    assert_eq!(hear("", true), [("task", cancelled), ("worker", cancelled)]);
+    assert_eq!(
+        causes_of("", true),
+        [("task", cancelled), ("worker", cancelled)]
+    );
 }
 
 #[test]
-fn an_operation_hears_that_its_requests_time_is_up() {
+fn a_requests_deadline_cancels_operations_on_workers_and_in_tasks() {
     let short = format!("x-envoy-expected-rq-timeout-ms: {}\r\n", 3 * short());
     let exceeded = Some(Cause::DeadlineExceeded);
     assert_eq!(
-        hear(&short, false),
+        causes_of(&short, false),
         [("task", exceeded), ("worker", exceeded)]
     );
 }

@@ -1,4 +1,5 @@
-//! The deadline of a request covers its whole answer: a stream ends when time is up, and its client's leaving stops the work.
+//! A request's deadline covers its whole response: a stream ends at the deadline, and a client that
+//! disconnects cancels the request's operations.
 
 use crate::{numbers, support, wire};
 use std::collections::VecDeque;
@@ -29,36 +30,36 @@ use tower::{BoxError, Layer, ServiceExt, service_fn};
 
 const FAR: Duration = Duration::from_secs(600);
 
-/// How a stream goes on after its frames.
+/// How a stream continues after its frames.
 #[derive(Clone, Copy, Default)]
 enum After {
     #[default]
     Nothing,
     Ends,
     Fails,
-    /// It is known to be at its end with the last frame.
-    EndsWithThat,
-    /// The same, and it wants to be polled at once.
+    /// `is_end_stream` is true after the last frame.
+    EndsWithLastFrame,
+    /// Pending, and wakes its task immediately.
     Busy,
-    /// It blocks its thread until time is up, and then has another frame.
+    /// Blocks its thread until the deadline has passed, and then returns another frame.
     Late,
 }
 
-/// A body of these frames.
+/// A body with these frames.
 #[derive(Default)]
 struct Stream {
     frames: VecDeque<Frame<Bytes>>,
     after: After,
-    /// Gets what is left, and the cause that the token has, at each poll.
+    /// Receives the remaining time and the token's cause at each poll.
     seen: Option<Sender<(Option<Duration>, Option<Cause>)>>,
     kept: Option<Tracked>,
     watched: Option<Registration>,
     dropped: Option<Dropped>,
-    /// What it says of its size.
+    /// The exact size that the body declares.
     size: Option<u64>,
 }
 
-/// Tells what is left when it is dropped.
+/// Sends the remaining time when it is dropped.
 struct Dropped(Sender<Option<Duration>>);
 
 impl Drop for Dropped {
@@ -85,13 +86,13 @@ impl Body for Stream {
         match self.after {
             After::Nothing => Poll::Pending,
             After::Busy => {
-                // So the token goes by the timer.
+                // A callback makes the timer thread cancel the token.
                 let watched = || CancelToken::current().on_cancel(|| {});
                 self.watched.get_or_insert_with(watched);
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            After::Ends | After::EndsWithThat => Poll::Ready(None),
+            After::Ends | After::EndsWithLastFrame => Poll::Ready(None),
             After::Fails => Poll::Ready(Some(Err(io::Error::other("the disk is gone")))),
             After::Late => {
                 until_past(&CancelToken::current());
@@ -101,7 +102,7 @@ impl Body for Stream {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.after, After::EndsWithThat) && self.frames.is_empty()
+        matches!(self.after, After::EndsWithLastFrame) && self.frames.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -125,36 +126,39 @@ fn stream(frames: impl IntoIterator<Item = Frame<Bytes>>, after: After) -> Strea
     }
 }
 
-type Answer = fn(Refusal) -> Response<Stream>;
-type Streamed = ServerBody<Stream, Answer>;
+type OnRefusal = fn(Refusal) -> Response<Stream>;
+type Streamed = ServerBody<Stream, OnRefusal>;
 
-fn http() -> ServerLayer<Answer> {
+fn http() -> ServerLayer<OnRefusal> {
     ServerLayer::http(DeadlineHeader::envoy())
 }
 
-/// The body of the answer, as `layer` gives it, and the context that its service had.
-async fn answer(layer: ServerLayer<Answer>, stream: Stream) -> (Streamed, CallContext) {
-    answer_to(Request::new(()), layer, Response::new(stream)).await
+/// The response body as `layer` returns it, and the context in which the service ran.
+async fn response(layer: ServerLayer<OnRefusal>, stream: Stream) -> (Streamed, CallContext) {
+    response_to(Request::new(()), layer, Response::new(stream)).await
 }
 
-async fn answer_to(
+async fn response_to(
     request: Request<()>,
-    layer: ServerLayer<Answer>,
-    answer: Response<Stream>,
+    layer: ServerLayer<OnRefusal>,
+    response: Response<Stream>,
 ) -> (Streamed, CallContext) {
-    let mut answer = Some(answer);
+    let mut response = Some(response);
     let (sender, contexts) = channel();
     let service = service_fn(move |_| {
         let _ = sender.send(CallContext::current());
-        let answer = answer.take().expect("it is called once");
-        future::ready(Ok::<_, Infallible>(answer))
+        let response = response.take().expect("the service is called once");
+        future::ready(Ok::<_, Infallible>(response))
     });
-    let answer = layer.layer(service).oneshot(request).await;
-    let answer = answer.unwrap_or_else(|never| match never {});
-    (answer.into_body(), contexts.recv().expect("it is called"))
+    let response = layer.layer(service).oneshot(request).await;
+    let response = response.unwrap_or_else(|never| match never {});
+    (
+        response.into_body(),
+        contexts.recv().expect("the service is called"),
+    )
 }
 
-/// A runtime whose time jumps to the next deadline.
+/// A runtime with a paused clock, which jumps to the next deadline.
 fn paused() -> Runtime {
     let mut runtime = Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build();
@@ -178,13 +182,13 @@ fn assert_expired(frame: Option<Result<Frame<Bytes>, BoxError>>) {
 }
 
 #[test]
-fn a_stream_ends_with_an_error_when_time_is_up() {
+fn a_stream_ends_with_an_error_at_the_deadline() {
     paused().block_on(async {
         let start = tokio::time::Instant::now();
         let drops = Drops::default();
         let mut endless = stream([frame("first")], After::Nothing);
         endless.kept = Some(drops.value());
-        let (mut body, context) = answer(http().at_most(FAR), endless).await;
+        let (mut body, context) = response(http().at_most(FAR), endless).await;
         assert_data(next(&mut body).await, "first");
         assert_expired(next(&mut body).await);
         assert!(start.elapsed() >= FAR);
@@ -194,14 +198,14 @@ fn a_stream_ends_with_an_error_when_time_is_up() {
     });
 }
 
-/// What follows the first frame of an endless answer of this kind inside `layer` when time is up.
-fn follows(layer: ServerLayer<Answer>, kind: &str) -> Result<Frame<Bytes>, BoxError> {
+/// The frame after the first one, at the deadline, of an endless response with this content type.
+fn follows(layer: ServerLayer<OnRefusal>, kind: &str) -> Result<Frame<Bytes>, BoxError> {
     paused().block_on(async {
-        let answer = Response::builder().header("content-type", kind);
-        let answer = answer.body(stream([frame("first")], After::Nothing));
+        let response = Response::builder().header("content-type", kind);
+        let response = response.body(stream([frame("first")], After::Nothing));
         let layer = layer.at_most(FAR);
-        let answer = answer.expect("an answer");
-        let (mut body, _) = answer_to(Request::new(()), layer, answer).await;
+        let response = response.expect("a response");
+        let (mut body, _) = response_to(Request::new(()), layer, response).await;
         assert_data(next(&mut body).await, "first");
         let last = next(&mut body).await.expect("a frame");
         assert!(next(&mut body).await.is_none());
@@ -228,37 +232,38 @@ fn assert_trailers(last: Result<Frame<Bytes>, BoxError>, status: &str, message: 
 }
 
 #[test]
-fn a_stream_of_grpc_ends_with_its_status_when_time_is_up() {
+fn a_grpc_stream_ends_with_deadline_exceeded_at_the_deadline() {
     for kind in KINDS {
         assert_trailers(follows(ServerLayer::grpc(), kind), "4", PASSED);
     }
 }
 
-/// The trailers were empty, so the part looked like the whole.
+/// The trailers used to be empty, so the truncated response looked complete.
 #[test]
-fn a_stream_of_grpc_ends_with_a_status_also_where_the_refusal_has_none() {
+fn a_grpc_stream_ends_with_a_status_even_if_the_refusal_has_none() {
     for kind in KINDS {
         assert_trailers(follows(http(), kind), "4", PASSED);
-        let silent: Answer = |_| Response::new(Stream::default());
+        let silent: OnRefusal = |_| Response::new(Stream::default());
         let layer = ServerLayer::new(DeadlineHeader::envoy(), silent);
         assert_trailers(follows(layer, kind), "4", PASSED);
     }
 }
 
-/// A refusal with these headers.
+/// A layer whose refusal has these headers.
 macro_rules! refusal {
     ($($name:literal: $value:literal),*) => {{
-        let answer: Answer = |_| {
-            let answer = Response::builder()$(.header($name, $value))*;
-            answer.body(Stream::default()).expect("an answer")
+        let on_refusal: OnRefusal = |_| {
+            let response = Response::builder()$(.header($name, $value))*;
+            response.body(Stream::default()).expect("a response")
         };
-        ServerLayer::new(DeadlineHeader::envoy(), answer)
+        ServerLayer::new(DeadlineHeader::envoy(), on_refusal)
     }};
 }
 
-/// `grpc-status: 0` says that the part is the whole, and clients differ in what they make of others.
+/// `grpc-status: 0` would mark the truncated response as complete; clients disagree about other
+/// values.
 #[test]
-fn a_stream_of_grpc_never_ends_with_a_status_that_is_no_error() {
+fn a_grpc_stream_never_ends_with_a_status_other_than_an_error() {
     let layers = [
         refusal!("grpc-status": ""),
         refusal!("grpc-status": "0"),
@@ -278,7 +283,7 @@ fn a_stream_of_grpc_never_ends_with_a_status_that_is_no_error() {
 }
 
 #[test]
-fn a_stream_of_grpc_ends_with_the_status_of_the_refusal_where_it_has_one() {
+fn a_grpc_stream_ends_with_the_refusals_status() {
     let layer = refusal!("grpc-status": "8", "grpc-message": "too slow", "x-other": "1");
     assert_trailers(follows(layer, "application/grpc"), "8", "too slow");
     let layer = refusal!("grpc-message": "too slow");
@@ -290,36 +295,36 @@ fn a_stream_of_grpc_ends_with_the_status_of_the_refusal_where_it_has_one() {
     assert_eq!(trailers["grpc-status"], "16");
 }
 
-/// The refusal is an answer of its own, and its head is read only.
+/// The refusal is a response of its own; the layer reads only its head.
 #[test]
-fn a_stream_of_grpc_ends_with_a_status_also_where_the_refusal_has_it_in_its_trailers() {
-    let answer: Answer = |_| {
+fn a_status_in_the_refusals_trailers_is_ignored() {
+    let on_refusal: OnRefusal = |_| {
         let status = HeaderMap::from_iter([("grpc-status".parse().unwrap(), "0".parse().unwrap())]);
         Response::new(stream([Frame::trailers(status)], After::Nothing))
     };
-    let layer = ServerLayer::new(DeadlineHeader::envoy(), answer);
+    let layer = ServerLayer::new(DeadlineHeader::envoy(), on_refusal);
     assert_trailers(follows(layer, "application/grpc"), "4", PASSED);
 }
 
-/// Its head promised five bytes, and all of them are out.
+/// The head declared five bytes, and all five were sent.
 #[test]
-fn a_whole_length_is_no_status() {
+fn a_grpc_stream_gets_a_status_after_its_declared_length() {
     paused().block_on(async {
-        let answer = Response::builder()
+        let response = Response::builder()
             .header("content-type", "application/grpc")
             .header("content-length", "5")
             .body(stream([frame("first")], After::Nothing));
-        let answer = answer.expect("an answer");
-        let (mut body, _) = answer_to(Request::new(()), http().at_most(FAR), answer).await;
+        let response = response.expect("a response");
+        let (mut body, _) = response_to(Request::new(()), http().at_most(FAR), response).await;
         assert_data(next(&mut body).await, "first");
         let last = next(&mut body).await.expect("a frame");
         assert_trailers(last, "4", PASSED);
     });
 }
 
-/// Trailers that no client reads would make the part look whole.
+/// Such clients do not read trailers, so trailers would make the truncated response look complete.
 #[test]
-fn a_stream_of_another_kind_breaks_off_in_every_layer() {
+fn a_stream_of_another_content_type_ends_with_an_error() {
     for kind in [
         "text/csv",
         "application/grpc-web",
@@ -338,37 +343,37 @@ fn a_stream_of_another_kind_breaks_off_in_every_layer() {
 }
 
 #[test]
-fn a_stream_does_not_begin_when_time_is_up() {
+fn a_stream_does_not_start_after_the_deadline() {
     paused().block_on(async {
         let (sender, seen) = channel();
         let mut endless = stream([frame("first")], After::Nothing);
         endless.seen = Some(sender);
-        let (mut body, _) = answer(http().at_most(FAR), endless).await;
+        let (mut body, _) = response(http().at_most(FAR), endless).await;
         tokio::time::advance(FAR).await;
         assert_expired(next(&mut body).await);
         assert_eq!(seen.try_iter().count(), 0);
     });
 }
 
-/// Its head promises five bytes, in a header or by the size of its body.
+/// The head declares five bytes, in a header or by the body's size hint.
 #[test]
-fn an_answer_with_all_that_its_head_promises_is_whole() {
+fn a_response_with_its_declared_length_is_complete() {
     paused().block_on(async {
         for in_header in [true, false] {
             let mut five = stream([frame("fi"), frame("rst")], After::Nothing);
-            let answer = Response::builder();
-            let answer = if in_header {
-                answer.header("content-length", "5")
+            let response = Response::builder();
+            let response = if in_header {
+                response.header("content-length", "5")
             } else {
                 five.size = Some(5);
-                answer
+                response
             };
-            let answer = answer.body(five).expect("an answer");
+            let response = response.body(five).expect("a response");
             let (mut body, context) =
-                answer_to(Request::new(()), http().at_most(FAR), answer).await;
+                response_to(Request::new(()), http().at_most(FAR), response).await;
             assert_data(next(&mut body).await, "fi");
             assert_data(next(&mut body).await, "rst");
-            // A server that polls on finds nothing wrong.
+            // A server that polls again gets no error.
             assert!(next(&mut body).await.is_none());
             assert_eq!(context.token().cause(), Some(Cause::DeadlineExceeded));
         }
@@ -376,12 +381,13 @@ fn an_answer_with_all_that_its_head_promises_is_whole() {
 }
 
 #[test]
-fn a_client_that_leaves_with_all_that_was_promised_cancels_nothing() {
+fn a_client_that_received_the_declared_length_cancels_nothing() {
     runtime().block_on(async {
-        let answer = Response::builder().header("content-length", "5");
-        let answer = answer.body(stream([frame("fi"), frame("rst")], After::Nothing));
-        let answer = answer.expect("an answer");
-        let (mut body, context) = answer_to(Request::new(()), http().at_most(FAR), answer).await;
+        let response = Response::builder().header("content-length", "5");
+        let response = response.body(stream([frame("fi"), frame("rst")], After::Nothing));
+        let response = response.expect("a response");
+        let (mut body, context) =
+            response_to(Request::new(()), http().at_most(FAR), response).await;
         assert_data(next(&mut body).await, "fi");
         assert_data(next(&mut body).await, "rst");
         drop(body);
@@ -390,19 +396,20 @@ fn a_client_that_leaves_with_all_that_was_promised_cancels_nothing() {
 }
 
 #[test]
-fn a_client_that_leaves_with_less_than_was_promised_cancels_all_work() {
+fn a_client_that_received_less_than_the_declared_length_cancels_the_operations() {
     runtime().block_on(async {
-        let answer = Response::builder().header("content-length", "6");
-        let answer = answer.body(stream([frame("first")], After::Nothing));
-        let answer = answer.expect("an answer");
-        let (mut body, context) = answer_to(Request::new(()), http().at_most(FAR), answer).await;
+        let response = Response::builder().header("content-length", "6");
+        let response = response.body(stream([frame("first")], After::Nothing));
+        let response = response.expect("a response");
+        let (mut body, context) =
+            response_to(Request::new(()), http().at_most(FAR), response).await;
         assert_data(next(&mut body).await, "first");
         drop(body);
         assert_eq!(context.token().cause(), Some(Cause::Cancelled));
     });
 }
 
-/// The body of an answer that comes too late, too.
+/// This includes the body of a late response.
 #[test]
 fn a_body_is_dropped_in_the_context_of_its_request() {
     let (sender, left) = channel();
@@ -425,9 +432,9 @@ fn a_body_is_dropped_in_the_context_of_its_request() {
     assert_eq!(left.try_recv(), Ok(Some(Duration::ZERO)));
 }
 
-/// What layers around this one ask of bodies, to make empty ones.
+/// Outer layers require `Default` of the body, to make empty ones.
 #[test]
-fn layers_around_may_make_bodies_of_their_own() {
+fn outer_layers_can_make_bodies() {
     let layer: ServerLayer<fn(Refusal) -> Response<Streamed>> = ServerLayer::grpc();
     let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(Stream::default())));
     let service = layer.layer(http().layer(service));
@@ -439,12 +446,12 @@ fn layers_around_may_make_bodies_of_their_own() {
 }
 
 #[test]
-fn a_stream_is_polled_in_the_context_of_its_request_and_once_more_when_time_is_up() {
+fn a_stream_is_polled_in_its_requests_context_and_once_more_after_the_deadline() {
     paused().block_on(async {
         let (sender, seen) = channel();
         let mut endless = stream([frame("first")], After::Nothing);
         endless.seen = Some(sender);
-        let (mut body, _) = answer(http().at_most(FAR), endless).await;
+        let (mut body, _) = response(http().at_most(FAR), endless).await;
         assert_data(next(&mut body).await, "first");
         assert_expired(next(&mut body).await);
         let mut seen: Vec<_> = seen.try_iter().collect();
@@ -458,16 +465,16 @@ fn a_stream_is_polled_in_the_context_of_its_request_and_once_more_when_time_is_u
     });
 }
 
-/// Guards against a last poll before the timer has told anybody, which is a matter of microseconds.
+/// The last poll used to come microseconds before the timer thread cancelled the token.
 #[test]
-fn a_busy_stream_is_told_before_it_is_dropped() {
+fn a_busy_stream_is_cancelled_before_it_is_dropped() {
     for _ in 0..20 {
         let (sender, seen) = channel();
         let mut busy = stream([], After::Busy);
         busy.seen = Some(sender);
         runtime().block_on(async {
             let limit = short_limit() / 4;
-            let (mut body, _) = answer(http().at_most(limit), busy).await;
+            let (mut body, _) = response(http().at_most(limit), busy).await;
             assert_expired(next(&mut body).await);
         });
         let last = seen.try_iter().last();
@@ -479,22 +486,22 @@ fn a_busy_stream_is_told_before_it_is_dropped() {
 }
 
 #[test]
-fn a_frame_that_comes_too_late_is_not_passed_on() {
+fn a_late_frame_is_dropped() {
     let late = stream([], After::Late);
     runtime().block_on(async {
         let limit = short_limit();
-        let (mut body, context) = answer(http().at_most(limit), late).await;
+        let (mut body, context) = response(http().at_most(limit), late).await;
         assert_expired(next(&mut body).await);
         assert_eq!(context.token().cause(), Some(Cause::DeadlineExceeded));
     });
 }
 
 #[test]
-fn a_stream_that_its_client_leaves_cancels_all_work() {
+fn a_stream_whose_client_disconnects_cancels_the_operations() {
     for limit in [FAR, Duration::MAX] {
         runtime().block_on(async {
             let endless = stream([frame("first")], After::Nothing);
-            let (mut body, context) = answer(http().at_most(limit), endless).await;
+            let (mut body, context) = response(http().at_most(limit), endless).await;
             assert_data(next(&mut body).await, "first");
             assert_eq!(context.token().cause(), None);
             drop(body);
@@ -507,15 +514,15 @@ fn a_stream_that_its_client_leaves_cancels_all_work() {
 fn a_stream_that_ends_in_time_cancels_nothing() {
     let endings = [
         (vec![], After::Ends),
-        (vec![], After::EndsWithThat),
+        (vec![], After::EndsWithLastFrame),
         (vec![frame("last")], After::Ends),
-        (vec![frame("last")], After::EndsWithThat),
+        (vec![frame("last")], After::EndsWithLastFrame),
         (vec![frame("last"), trailers()], After::Nothing),
     ];
     for (frames, after) in endings {
         runtime().block_on(async {
             let count = frames.len();
-            let (mut body, context) = answer(http().at_most(FAR), stream(frames, after)).await;
+            let (mut body, context) = response(http().at_most(FAR), stream(frames, after)).await;
             for _ in 0..count {
                 let frame = next(&mut body).await.expect("a frame");
                 frame.expect("no error");
@@ -529,9 +536,9 @@ fn a_stream_that_ends_in_time_cancels_nothing() {
     }
 }
 
-/// Servers drop the bodies of these without a look at them.
+/// Servers drop the bodies of such responses without a poll.
 #[test]
-fn an_answer_that_is_whole_with_its_head_cancels_nothing() {
+fn a_response_that_has_no_body_cancels_nothing() {
     for (method, status) in [
         (Method::HEAD, 200),
         (Method::CONNECT, 200),
@@ -542,10 +549,10 @@ fn an_answer_that_is_whole_with_its_head_cancels_nothing() {
         runtime().block_on(async {
             let mut request = Request::new(());
             *request.method_mut() = method;
-            let answer = Response::builder().status(status);
-            let answer = answer.body(stream([frame("unseen")], After::Nothing));
-            let answer = answer.expect("an answer");
-            let (body, context) = answer_to(request, http().at_most(FAR), answer).await;
+            let response = Response::builder().status(status);
+            let response = response.body(stream([frame("unseen")], After::Nothing));
+            let response = response.expect("a response");
+            let (body, context) = response_to(request, http().at_most(FAR), response).await;
             drop(body);
             assert_eq!(context.token().cause(), None, "{status}");
         });
@@ -553,10 +560,10 @@ fn an_answer_that_is_whole_with_its_head_cancels_nothing() {
 }
 
 #[test]
-fn an_error_of_a_stream_is_passed_on_and_cancels_nothing() {
+fn a_streams_error_is_returned_and_cancels_nothing() {
     runtime().block_on(async {
         let broken = stream([], After::Fails);
-        let (mut body, context) = answer(http().at_most(FAR), broken).await;
+        let (mut body, context) = response(http().at_most(FAR), broken).await;
         let error = next(&mut body).await.expect("a frame").unwrap_err();
         assert_eq!(error.to_string(), "the disk is gone");
         assert!(error.is::<io::Error>());
@@ -566,49 +573,49 @@ fn an_error_of_a_stream_is_passed_on_and_cancels_nothing() {
 }
 
 #[test]
-fn over_http_a_stream_breaks_off_when_time_is_up() {
+fn an_http_stream_breaks_off_at_the_deadline() {
     let runtime = runtime();
     let layer = http().at_most(short_limit());
     let service = service_fn(async |_| {
         Ok::<_, Infallible>(Response::new(stream([frame("first")], After::Nothing)))
     });
     let address = wire::serve(&runtime, &layer, service);
-    let answer = wire::answered(address, "");
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    // The last chunk, of no bytes, is missing.
-    assert!(answer.ends_with("\r\n\r\n5\r\nfirst\r\n"), "{answer}");
+    let response = wire::response_to(address, "");
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    // The final chunk, of zero bytes, is missing.
+    assert!(response.ends_with("\r\n\r\n5\r\nfirst\r\n"), "{response}");
 }
 
 #[test]
-fn over_http_a_stream_in_the_layer_of_grpc_breaks_off_too() {
+fn an_http_stream_in_the_grpc_layer_breaks_off_too() {
     let runtime = runtime();
-    let layer: ServerLayer<Answer> = ServerLayer::grpc().at_most(short_limit());
+    let layer: ServerLayer<OnRefusal> = ServerLayer::grpc().at_most(short_limit());
     let service = service_fn(async |_| {
         Ok::<_, Infallible>(Response::new(stream([frame("first")], After::Nothing)))
     });
-    let answer = wire::answered(wire::serve(&runtime, &layer, service), "");
-    assert!(answer.ends_with("\r\n\r\n5\r\nfirst\r\n"), "{answer}");
+    let response = wire::response_to(wire::serve(&runtime, &layer, service), "");
+    assert!(response.ends_with("\r\n\r\n5\r\nfirst\r\n"), "{response}");
 }
 
-/// Its server drops the body when it has the bytes that were promised.
+/// The server drops the body when all declared bytes are sent.
 #[test]
-fn over_http_a_client_that_has_the_whole_answer_cancels_nothing() {
+fn an_http_client_with_the_whole_response_cancels_nothing() {
     let runtime = runtime();
     let (sender, contexts) = channel();
     let service = service_fn(move |_| {
         let _ = sender.send(CallContext::current());
-        let answer = Response::builder().header("content-length", "5");
-        let answer = answer.body(stream([frame("first")], After::Nothing));
-        future::ready(Ok::<_, Infallible>(answer.expect("an answer")))
+        let response = Response::builder().header("content-length", "5");
+        let response = response.body(stream([frame("first")], After::Nothing));
+        future::ready(Ok::<_, Infallible>(response.expect("a response")))
     });
-    let answer = wire::answered(wire::serve(&runtime, &http(), service), "");
-    assert!(answer.ends_with("\r\n\r\nfirst"), "{answer}");
-    let context = contexts.recv().expect("it is called");
+    let response = wire::response_to(wire::serve(&runtime, &http(), service), "");
+    assert!(response.ends_with("\r\n\r\nfirst"), "{response}");
+    let context = contexts.recv().expect("the service is called");
     assert_eq!(context.token().cause(), None);
 }
 
 #[test]
-fn over_http_a_client_that_hangs_up_in_a_stream_stops_the_work() {
+fn an_http_client_that_disconnects_in_a_stream_stops_the_operation() {
     let runtime = runtime();
     let (sender, contexts) = channel();
     let service = service_fn(move |_| {
@@ -624,17 +631,17 @@ fn over_http_a_client_that_hangs_up_in_a_stream_stops_the_work() {
         client.read_exact(&mut byte).expect("the head and a chunk");
         head.push(byte[0]);
     }
-    let context = contexts.recv().expect("it is called");
+    let context = contexts.recv().expect("the service is called");
     assert_eq!(context.token().cause(), None);
     drop(client);
     let cause = context.token().wait_timeout(SOON);
     assert_eq!(cause, Some(Cause::Cancelled));
 }
 
-/// Tonic's own client, which waits for ever, of a server whose streams have two numbers and then nothing.
-/// With the layer for plain HTTP, the stream ended without an error.
+/// A tonic client without a timeout, and a server whose streams stall after two numbers.
+/// With the layer for plain HTTP, the stream used to end without an error.
 #[test]
-fn over_grpc_a_stream_ends_with_deadline_exceeded_in_every_layer() {
+fn a_tonic_stream_ends_with_deadline_exceeded_in_every_layer() {
     type Layer = ServerLayer<fn(Refusal) -> Response<tonic::body::Body>>;
     let layers: [Layer; 3] = [
         ServerLayer::grpc(),
@@ -661,10 +668,10 @@ fn over_grpc_a_stream_ends_with_deadline_exceeded_in_every_layer() {
 
         runtime.block_on(async {
             let mut client = tonic::client::Grpc::new(channel_to(address));
-            client.ready().await.expect("it is ready");
+            client.ready().await.expect("the client is ready");
             let path = PathAndQuery::from_static(PATH);
-            let answer = client.server_streaming(tonic::Request::new(0), path, Numbers);
-            let mut numbers = answer.await.expect("a stream").into_inner();
+            let response = client.server_streaming(tonic::Request::new(0), path, Numbers);
+            let mut numbers = response.await.expect("a stream").into_inner();
             assert_eq!(numbers.message().await.expect("a number"), Some(1));
             assert_eq!(numbers.message().await.expect("a number"), Some(2));
             let status = numbers.message().await.expect_err("time is up");
