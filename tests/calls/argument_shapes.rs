@@ -76,15 +76,15 @@ mod on_worker {
         ask: u32,
         op: u32,
         answer: u32,
-        __ask: u32,
+        __options: u32,
         __token: u32,
-        __answer: u32,
+        __value: u32,
         __fallback: u32,
         __form: u32,
         __timeout_p: u32,
     ) -> Answer {
         assert!(!cancel_token.is_cancelled());
-        Ok(ask + op + answer + __ask + __token + __answer + __fallback + __form + __timeout_p)
+        Ok(ask + op + answer + __options + __token + __value + __fallback + __form + __timeout_p)
     }
 
     #[timeout(secs = 60)]
@@ -163,15 +163,15 @@ mod in_place {
         ask: u32,
         op: u32,
         answer: u32,
-        __ask: u32,
+        __options: u32,
         __token: u32,
-        __answer: u32,
+        __value: u32,
         __fallback: u32,
         __form: u32,
         __timeout_p: u32,
     ) -> Answer {
         assert!(!cancel_token.is_cancelled());
-        Ok(ask + op + answer + __ask + __token + __answer + __fallback + __form + __timeout_p)
+        Ok(ask + op + answer + __options + __token + __value + __fallback + __form + __timeout_p)
     }
 
     #[timeout(secs = 60)]

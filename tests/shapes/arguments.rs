@@ -95,13 +95,13 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = self::limit(hangs), run = $run))]
         #[allow(clippy::too_many_arguments)] // They are the point.
         fn named(
-            hangs: Hangs, (__arg2, __arg1): (u32, u32), __ask: Noted, __token: u32, __answer: u32, __form: u32,
+            hangs: Hangs, (__arg2, __arg1): (u32, u32), __options: Noted, __token: u32, __value: u32, __form: u32,
             __timeout_p: u32,
             limit: u32, result: u32, this: u32, deadline: u32, p: u32,
         ) -> Answer {
             pass(hangs)?;
-            let sum = __arg1 + __arg2 + __token + __answer + __form + __timeout_p + limit + result + this + deadline + p;
-            Ok(sum + __ask.value() * 10_000)
+            let sum = __arg1 + __arg2 + __token + __value + __form + __timeout_p + limit + result + this + deadline + p;
+            Ok(sum + __options.value() * 10_000)
         }
     }
 
@@ -111,21 +111,21 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = self::limit(hangs), run = $run))]
         #[allow(clippy::too_many_arguments)] // They are the point.
         async fn named(
-            hangs: Hangs, (__arg2, __arg1): (u32, u32), __call: Noted, __token: u32, __ask: u32, __form: u32,
+            hangs: Hangs, (__arg2, __arg1): (u32, u32), __call: Noted, __token: u32, __options: u32, __form: u32,
             __timeout_p: u32,
             __op: Noted, limit: u32, f: u32,
         ) -> Answer {
             pass_async(hangs).await?;
-            let sum = __arg1 + __arg2 + __token + __ask + __form + __timeout_p + limit + f;
+            let sum = __arg1 + __arg2 + __token + __options + __form + __timeout_p + limit + f;
             Ok(sum + __call.value() * 10_000 + __op.value() * 100_000)
         }
     }
 
     named_like_ours_with_fallback [worker inline] |hangs, log| named(hangs, 1, 2, log.note("answer"), 4) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run, fallback = |_| MISSED))]
-        fn named(hangs: Hangs, __fallback: u32, fallback: u32, __answer: Noted, __ask: u32) -> u32 {
+        fn named(hangs: Hangs, __fallback: u32, fallback: u32, __value: Noted, __options: u32) -> u32 {
             let Ok(()) = pass(hangs) else { return MISSED };
-            __fallback + fallback + __answer.value() + __ask
+            __fallback + fallback + __value.value() + __options
         }
     }
 

@@ -30,9 +30,9 @@ use crate::types;
 /// pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
 ///     use ::timeout_runtime::__timeout_options::private as __timeout_p;
 ///     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("scan");
-///     let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-///     let __ask = __ask.ms(200);
-///     return __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__ask, OPERATION);
+///     let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+///     let __options = __options.ms(200);
+///     return __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__options, OPERATION);
 /// }
 /// ```
 pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
@@ -123,7 +123,7 @@ impl<'a> Expansion<'a> {
     /// ```text
     /// __timeout_p::returns(<Rows as __timeout_p::FromTimeout>::from_timeout);
     /// <Rows as __timeout_p::Sent>::sent();
-    /// __timeout_p::Covered::check(__timeout_p::Returned::new(__timeout_p::never_run::<Rows>).covered());
+    /// __timeout_p::Covered::check(__timeout_p::ReturnType::new(__timeout_p::never_run::<Rows>).covered());
     /// ```
     ///
     /// The last line refuses a boxed future behind a type alias, whose await the limit would not cover. Without `fallback`, a future that
@@ -149,7 +149,7 @@ impl<'a> Expansion<'a> {
             };
             let covered = Ident::new(covered, here);
             quote_spanned! {here=>
-                __timeout_p::Covered::check(__timeout_p::Returned::new(__timeout_p::never_run::<#answer>).#covered());
+                __timeout_p::Covered::check(__timeout_p::ReturnType::new(__timeout_p::never_run::<#answer>).#covered());
             }
         });
         quote_spanned!(here=> #converts #sent #covered)
@@ -158,20 +158,20 @@ impl<'a> Expansion<'a> {
     /// The one call into the runtime, for an `async fn` with `.await` behind it:
     ///
     /// ```text
-    /// __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__ask, OPERATION)
+    /// __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__options, OPERATION)
     /// ```
     ///
     /// For a function that returns a future, the operation makes it at the call, and callers get it with the call around it, in a
     /// box if theirs is in one:
     ///
     /// ```text
-    /// __timeout_p::Box::pin(__timeout_p::made_inline::<Result<usize, TimeoutError>, _, _, _>(__ask, OPERATION))
+    /// __timeout_p::Box::pin(__timeout_p::returned_future_inline::<Result<usize, TimeoutError>, _, _, _>(__options, OPERATION))
     /// ```
     ///
-    /// With `fallback`, nothing is asked of the return type, and what it would have answered is handed over; `rim` has the rest:
+    /// With `fallback`, nothing is asked of the return type, and what it would have answered is handed over; `conversion` has the rest:
     ///
     /// ```text
-    /// __timeout_p::sync_worker_or::<usize, _, _, _>(__ask, __fallback, OPERATION, |__answer| __timeout_p::Answer(__answer).ending())
+    /// __timeout_p::sync_worker_or::<usize, _, _, _>(__options, __fallback, OPERATION, |__value| __timeout_p::ReturnValue(__value).ending())
     /// ```
     fn call(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
@@ -186,7 +186,7 @@ impl<'a> Expansion<'a> {
             Run::SyncInline(_) => "sync_inline",
             Run::AsyncTask(_) => "async_task",
             Run::AsyncWorker(_) => "async_worker",
-            Run::MadeInline(_) => "made_inline",
+            Run::MadeInline(_) => "returned_future_inline",
         };
         let (parameter, operation) = (self.parameter(), self.operation());
         let another = quote_spanned!(*here=> , _);
@@ -200,26 +200,26 @@ impl<'a> Expansion<'a> {
         };
         let result = result.map(|ty| quote_spanned!(*here=> -> #ty));
         let operation = quote_spanned!(*here=> move |#parameter| #result #operation);
-        let operation = self.unclaimed(
+        let operation = self.guarded(
             match plan.shape {
-                Shape::Sync(_) => "unclaimed",
-                Shape::Async(_) | Shape::Future(_) => "unclaimed_maker",
+                Shape::Sync(_) => "guard_operation",
+                Shape::Async(_) | Shape::Future(_) => "guard_returned_future",
             },
             operation,
         );
-        let call = if let Some(Rim {
+        let call = if let Some(Conversion {
             answer,
-            finish,
-            means,
-        }) = self.rim()
+            convert,
+            classify,
+        }) = self.conversion()
         {
             let entry = format_ident!("{entry}_or", span = *here);
             quote_spanned! {*here=>
-                __timeout_p::#entry::<#answer, _, _ #future, _>(__ask, #finish, #operation, #means)
+                __timeout_p::#entry::<#answer, _, _ #future, _>(__options, #convert, #operation, #classify)
             }
         } else {
             let entry = Ident::new(entry, *here);
-            quote_spanned!(*here=> __timeout_p::#entry::<#answer, _, _ #future>(__ask, #operation))
+            quote_spanned!(*here=> __timeout_p::#entry::<#answer, _, _ #future>(__options, #operation))
         };
         match plan.shape {
             Shape::Sync(_) => quote_spanned!(*here=> return #call;),
@@ -235,7 +235,7 @@ impl<'a> Expansion<'a> {
     /// `pin!`: an editor would expand it a second time there, and renaming an argument would change half of the places.
     ///
     /// ```text
-    /// let mut __call = __timeout_p::InlineCall::new(__ask);
+    /// let mut __call = __timeout_p::InlineCall::new(__options);
     /// let __token = __call.param::<__timeout_p::CancelToken>();
     /// let __op = OPERATION;
     /// let __op = __timeout_p::pin!(__op);
@@ -249,21 +249,21 @@ impl<'a> Expansion<'a> {
         let token = (!plan.door.uses.is_empty()).then(
             || quote_spanned!(*here=> let __token = __call.param::<__timeout_p::CancelToken>();),
         );
-        let operation = self.unclaimed("unclaimed_future", self.operation());
-        let wait = if let Some(Rim {
+        let operation = self.guarded("guard_future", self.operation());
+        let wait = if let Some(Conversion {
             answer,
-            finish,
-            means,
-        }) = self.rim()
+            convert,
+            classify,
+        }) = self.conversion()
         {
             quote_spanned! {*here=>
-                __call.until_verdict_or::<#answer, _, _>(#finish, __op, #means).await
+                __call.until_verdict_or::<#answer, _, _>(#convert, __op, #classify).await
             }
         } else {
             quote_spanned!(*here=> __call.until_verdict::<#answer, _>(__op).await)
         };
         quote_spanned! {*here=>
-            let mut __call = __timeout_p::InlineCall::new(__ask);
+            let mut __call = __timeout_p::InlineCall::new(__options);
             #token
             let __op = #operation;
             let __op = __timeout_p::pin!(__op);
@@ -277,7 +277,7 @@ impl<'a> Expansion<'a> {
     ///
     /// ```text
     /// Box::pin(async move {
-    ///     let mut __call = __timeout_p::InlineCall::new(__ask);
+    ///     let mut __call = __timeout_p::InlineCall::new(__options);
     ///     let __token = __call.param::<__timeout_p::CancelToken>();
     ///     let __op = OPERATION;
     ///     let __op = __timeout_p::pin!(__op);
@@ -293,43 +293,43 @@ impl<'a> Expansion<'a> {
     /// What callers get, where that is more than the return type says. With `on_late`, the answer is wrapped until a caller has it:
     ///
     /// ```text
-    /// __timeout_p::sync_worker_or::<__timeout_p::Unclaimed<Option<Connection>, _>, _, _, _>(
-    ///     __ask,
-    ///     __timeout_p::claim_or_convert::<Option<Connection>>(),
-    ///     __timeout_p::unclaimed(__on_late, OPERATION),
-    ///     __timeout_p::ending::<Option<Connection>, _>(),
+    /// __timeout_p::sync_worker_or::<__timeout_p::LateGuard<Option<Connection>, _>, _, _, _>(
+    ///     __options,
+    ///     __timeout_p::disarm_or_convert::<Option<Connection>>(),
+    ///     __timeout_p::guard_operation(__on_late, OPERATION),
+    ///     __timeout_p::guarded_ending::<Option<Connection>, _>(),
     /// )
     /// ```
-    fn rim(&self) -> Option<Rim> {
+    fn conversion(&self) -> Option<Conversion> {
         let Self { plan, here, answer } = self;
-        let unclaimed = || quote_spanned!(*here=> __timeout_p::Unclaimed<#answer, _>);
-        let (answer, finish, means) = match (&plan.fallback, &plan.on_late) {
+        let guarded = || quote_spanned!(*here=> __timeout_p::LateGuard<#answer, _>);
+        let (answer, convert, classify) = match (&plan.fallback, &plan.on_late) {
             (None, None) => return None,
             (Some(_), None) => (
                 answer.clone(),
                 quote_spanned!(*here=> __fallback),
-                quote_spanned!(*here=> |__answer| __timeout_p::Answer(__answer).ending()),
+                quote_spanned!(*here=> |__value| __timeout_p::ReturnValue(__value).ending()),
             ),
             (Some(_), Some(_)) => (
-                unclaimed(),
-                quote_spanned!(*here=> __timeout_p::claim(__fallback)),
-                quote_spanned!(*here=> |__answer| __timeout_p::Answer(__answer.answer()).ending()),
+                guarded(),
+                quote_spanned!(*here=> __timeout_p::disarm(__fallback)),
+                quote_spanned!(*here=> |__value| __timeout_p::ReturnValue(__value.value()).ending()),
             ),
             (None, Some(_)) => (
-                unclaimed(),
-                quote_spanned!(*here=> __timeout_p::claim_or_convert::<#answer>()),
-                quote_spanned!(*here=> __timeout_p::ending::<#answer, _>()),
+                guarded(),
+                quote_spanned!(*here=> __timeout_p::disarm_or_convert::<#answer>()),
+                quote_spanned!(*here=> __timeout_p::guarded_ending::<#answer, _>()),
             ),
         };
-        Some(Rim {
+        Some(Conversion {
             answer,
-            finish,
-            means,
+            convert,
+            classify,
         })
     }
 
     /// The operation, with its answer wrapped by the runtime's function `wrap` where there is an `on_late`.
-    fn unclaimed(&self, wrap: &str, operation: TokenStream) -> TokenStream {
+    fn guarded(&self, wrap: &str, operation: TokenStream) -> TokenStream {
         if self.plan.on_late.is_none() {
             return operation;
         }
@@ -396,11 +396,11 @@ impl<'a> Expansion<'a> {
 }
 
 /// What callers get, as the runtime is told.
-struct Rim {
+struct Conversion {
     /// The type of what the operation gives.
     answer: TokenStream,
     /// What is made of the ending.
-    finish: TokenStream,
+    convert: TokenStream,
     /// What an answer means.
-    means: TokenStream,
+    classify: TokenStream,
 }

@@ -22,11 +22,11 @@ use crate::values::Time;
 /// becomes
 ///
 /// ```text
-/// let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+/// let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
 /// let __form = __timeout_p::Caller::new(&cancel_token).form();
-/// let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
-/// let __ask = __ask.ms(self.config.lock().ms);
-/// let __ask = __ask.grace(__timeout_p::Duration::new(0, 5_000_000));
+/// let __options = __timeout_p::CallerToken::link(&cancel_token, __options);
+/// let __options = __options.ms(self.config.lock().ms);
+/// let __options = __options.grace(__timeout_p::Duration::new(0, 5_000_000));
 /// ```
 pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStream {
     let mut options = Vec::from_iter(plan.limit.as_ref().map(limit));
@@ -63,7 +63,7 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
         .map(|param| caller_token(param, &plan.door.token, here));
     let detached = (!plan.inherits).then(|| quote_spanned!(here=> .detached()));
     quote_spanned! {here=>
-        let __ask = __timeout_p::ask(&__TIMEOUT_POLICY)#detached;
+        let __options = __timeout_p::call_options(&__TIMEOUT_POLICY)#detached;
         #(#caller)*
         #(#options)*
     }
@@ -77,7 +77,7 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
 /// #[cfg(unix)]
 /// let __form = __timeout_p::Caller::new(&cancel_token).form();
 /// #[cfg(unix)]
-/// let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
+/// let __options = __timeout_p::CallerToken::link(&cancel_token, __options);
 /// #[cfg(unix)]
 /// let _ = &cancel_token;
 /// ```
@@ -95,7 +95,7 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     quote_spanned! {here=>
         #otherwise
         #(#conditions)* let __form = __timeout_p::Caller::new(#token).form();
-        #(#conditions)* let __ask = __timeout_p::CallerToken::link(#token, __ask);
+        #(#conditions)* let __options = __timeout_p::CallerToken::link(#token, __options);
         #(#conditions)* let _ = &#typed;
     }
 }
@@ -104,7 +104,7 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
 ///
 /// ```text
 /// let __fallback = __timeout_p::Fallback::<u32>::checked(panic_on_timeout).function();
-/// let __fallback = __timeout_p::or(move |__error| __fallback(__error));
+/// let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
 /// ```
 ///
 /// What may be a closure gets its expected type: `__timeout_p::fallback(__timeout_p::never_run::<u32>, |error| ..)`.
@@ -117,7 +117,7 @@ fn fallback(given: &Given<TokenStream>, here: Span, answer: &TokenStream) -> (us
     };
     let statements = quote_spanned! {here=>
         let __fallback = #checked.function();
-        let __fallback = __timeout_p::or(move |__error| __fallback(__error));
+        let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
     };
     (given.place, statements)
 }
@@ -125,9 +125,9 @@ fn fallback(given: &Given<TokenStream>, here: Span, answer: &TokenStream) -> (us
 /// The same for `on_late`, which may have to move to another thread:
 ///
 /// ```text
-/// let __on_late = __timeout_p::Late::<Option<u32>>::checked(give_back).function();
-/// let __on_late = __timeout_p::LateElsewhere::moved(__on_late);
-/// let __on_late = __timeout_p::late(__timeout_p::never_run::<Option<u32>>, move |__answer| __on_late(__answer));
+/// let __on_late = __timeout_p::OnLateFunction::<Option<u32>>::checked(give_back).function();
+/// let __on_late = __timeout_p::SendOnLate::moved(__on_late);
+/// let __on_late = __timeout_p::on_late_call(__timeout_p::never_run::<Option<u32>>, move |__value| __on_late(__value));
 /// ```
 fn on_late(
     given: &Given<TokenStream>,
@@ -137,18 +137,18 @@ fn on_late(
 ) -> (usize, TokenStream) {
     let function = &given.value;
     let checked = if has_type(function) || is_call(function) {
-        quote_spanned!(here=> __timeout_p::Late::<#answer>::checked(#function))
+        quote_spanned!(here=> __timeout_p::OnLateFunction::<#answer>::checked(#function))
     } else {
         quote_spanned!(here=> __timeout_p::on_late(__timeout_p::never_run::<#answer>, #function))
     };
     let there = here.located_at(function.span());
     let moved = moves_away.then(
-        || quote_spanned!(there=> let __on_late = __timeout_p::LateElsewhere::moved(__on_late);),
+        || quote_spanned!(there=> let __on_late = __timeout_p::SendOnLate::moved(__on_late);),
     );
     let statements = quote_spanned! {here=>
         let __on_late = #checked.function();
         #moved
-        let __on_late = __timeout_p::late(__timeout_p::never_run::<#answer>, move |__answer| __on_late(__answer));
+        let __on_late = __timeout_p::on_late_call(__timeout_p::never_run::<#answer>, move |__value| __on_late(__value));
     };
     (given.place, statements)
 }
@@ -157,7 +157,7 @@ fn until(option: &Given<TokenStream>) -> (usize, TokenStream) {
     let (here, value) = (here(option), &option.value);
     (
         option.place,
-        quote_spanned!(here=> let __ask = __timeout_p::Until::until(#value, __ask);),
+        quote_spanned!(here=> let __options = __timeout_p::SharedDeadline::set(#value, __options);),
     )
 }
 
@@ -165,7 +165,7 @@ fn link<T>(option: &Given<T>, token: &TokenStream) -> (usize, TokenStream) {
     let here = here(option);
     (
         option.place,
-        quote_spanned!(here=> let __ask = __timeout_p::Upstream::link(#token, __ask);),
+        quote_spanned!(here=> let __options = __timeout_p::Upstream::link(#token, __options);),
     )
 }
 
@@ -212,9 +212,9 @@ fn time<T>(option: &Given<T>, takes: &str, value: &Time) -> (usize, TokenStream)
 /// and says what was meant. Elsewhere the expression may depend on the type that is wanted:
 ///
 /// ```text
-/// let __ask = __ask.ms(__timeout_p::Ms::given(self.limit));
+/// let __options = __options.ms(__timeout_p::Ms::given(self.limit));
 /// let __given: u64 = text.parse()?;
-/// let __ask = __ask.ms(__given);
+/// let __options = __options.ms(__given);
 /// ```
 fn ask_for<T>(
     option: &Given<T>,
@@ -243,7 +243,7 @@ fn ask<T>(option: &Given<T>, value: &impl ToTokens) -> (usize, TokenStream) {
     let method = Ident::new(&option.word.to_string(), here);
     (
         option.place,
-        quote_spanned!(here=> let __ask = __ask.#method(#value);),
+        quote_spanned!(here=> let __options = __options.#method(#value);),
     )
 }
 

@@ -13,8 +13,8 @@ use crate::outcome::CallStatus;
 
 /// The reason given to `cancel_with`, shared by all errors of that cancellation.
 ///
-/// It derefs to the error and is none itself, so that `TimeoutError::source` returns the reason
-/// with its own type.
+/// It derefs to the error, but it does not implement `Error` itself. So `TimeoutError::source`
+/// returns the reason with its own type.
 #[derive(Clone)]
 pub(crate) struct Reason(Arc<dyn Error + Send + Sync>);
 
@@ -86,8 +86,8 @@ impl Cause {
 /// The error of a call without a result: its name, the cause and the elapsed time.
 ///
 /// [`source`](Error::source) returns the reason given to
-/// [`CancelToken::cancel_with`](crate::CancelToken::cancel_with). Errors are equal if all that their
-/// methods return is equal and their reasons come from one cancellation.
+/// [`CancelToken::cancel_with`](crate::CancelToken::cancel_with). Errors are equal if their methods
+/// return equal values and their reasons come from one cancellation.
 ///
 /// Converts into [`io::Error`]: of kind [`TimedOut`](io::ErrorKind::TimedOut) if a limit or a
 /// deadline passed, and of kind [`Other`](io::ErrorKind::Other) otherwise.
@@ -249,14 +249,14 @@ impl fmt::Display for TimeoutError {
             (_, Cause::NoWorker) => {
                 write!(
                     f,
-                    "`{name}` was not started: no worker could be had within {elapsed}; raise the worker cap or \
+                    "`{name}` was not started: no worker was free within {elapsed}; raise the worker cap or \
                      `max_abandoned`, or let operations observe their tokens"
                 )?;
             }
             (_, Cause::NoRuntime) => {
                 write!(
                     f,
-                    "`{name}` was not started: `run = \"task\"` needs a Tokio runtime around the call"
+                    "`{name}` was not started: `run = \"task\"` requires a Tokio runtime"
                 )?;
             }
         }

@@ -1,4 +1,5 @@
-//! The one door for generated code. Nothing in here is for people: it changes without notice, together with the attribute.
+//! The entry points of generated code. They are not a public API: they change without notice,
+//! together with the attribute.
 
 #[path = "private/arguments.rs"]
 mod arguments;
@@ -12,11 +13,11 @@ use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
 
+use crate::call::convert::{Convert, IntoReturn, OrConvert};
 use crate::call::inline;
 use crate::call::polled::InlineFuture;
 use crate::call::report::Classify;
 use crate::call::returned_future::{self, ReturnedFutureCall};
-use crate::call::rim::{Convert, Finish, Or};
 #[cfg(feature = "tokio")]
 use crate::call::task::{self, Spawn};
 use crate::call::waiter::WaitingCall;
@@ -25,10 +26,10 @@ use crate::policy::PolicyRef;
 use crate::returns::of_result;
 
 pub use self::arguments::{Moved, MovedType, Sent, keep, returns};
-pub use self::covered::{Covered, Deferred, Finished, Holder, Returned, Unfinished};
+pub use self::covered::{Container, Covered, HoldsFuture, ReturnType, WithFuture, WithoutFuture};
 pub use self::given::{
-    ByReference, ByValue, Caller, CallerToken, Fallback, FallbackFn, Grace, Limit, MaxAbandoned,
-    Ms, OtherType, Secs, Until, Upstream, fallback,
+    ByReference, ByValue, Caller, CallerToken, Fallback, FallbackClosure, Grace, Limit,
+    MaxAbandoned, Ms, OtherType, Secs, SharedDeadline, Upstream, fallback,
 };
 
 pub use std::boxed::Box;
@@ -39,41 +40,42 @@ pub use std::{concat, module_path};
 
 pub use crate::__timeout_options as options;
 pub use crate::call::TokenParam;
-pub use crate::call::ask::Ask;
 pub use crate::call::checked::{Checked, NotAFunction};
-pub use crate::call::polled::InlineCall;
-pub use crate::call::unclaimed::{
-    Late, LateElsewhere, LateFn, Unclaimed, claim, claim_or_convert, ending, late, on_late,
-    unclaimed, unclaimed_future, unclaimed_maker,
+pub use crate::call::late_value::{
+    LateGuard, OnLateClosure, OnLateFunction, SendOnLate, disarm, disarm_or_convert, guard_future,
+    guard_operation, guard_returned_future, guarded_ending, on_late, on_late_call,
 };
+pub use crate::call::options::CallOptions;
+pub use crate::call::polled::InlineCall;
 pub use crate::error::TimeoutError;
 pub use crate::policy::Policy;
 pub use crate::returns::{Ending, FromTimeout};
 pub use crate::token::CancelToken;
 
-/// What one call asks for.
+/// The options of one call.
 #[inline]
-pub fn ask(policy: &'static Policy) -> Ask {
-    Ask::new(PolicyRef::Static(policy))
+pub fn call_options(policy: &'static Policy) -> CallOptions {
+    CallOptions::new(PolicyRef::Static(policy))
 }
 
-/// Pins the return type of an async operation; it is never called.
+/// Has any return type: generated code names a type with it. It is never called.
 #[must_use]
 pub fn never_run<R>() -> R {
-    unreachable!("generated code has called what it promises not to")
+    unreachable!("generated code never calls this")
 }
 
-/// A `fallback` that generated code calls. That call is written beside the attribute: a `#[track_caller]` function, called from here,
-/// would see a line of the standard library.
-pub fn or<R, B: FnOnce(TimeoutError) -> R>(call: B) -> Or<B> {
-    Or(call)
+/// Wraps the closure in which generated code calls the `fallback`. The call must be in generated
+/// code, beside the attribute: if the runtime made it, a `#[track_caller]` function would report a
+/// line of the standard library.
+pub fn fallback_call<R, B: FnOnce(TimeoutError) -> R>(call: B) -> OrConvert<B> {
+    OrConvert(call)
 }
 
-/// A returned value of any type, with `fallback`.
+/// A returned value of a function with `fallback`, which may have any type.
 #[derive(Debug)]
-pub struct Answer<'r, R>(pub &'r R);
+pub struct ReturnValue<'r, R>(pub &'r R);
 
-impl<'r, T, E: Debug> Answer<'r, Result<T, E>> {
+impl<'r, T, E: Debug> ReturnValue<'r, Result<T, E>> {
     /// An `Err` is an error.
     #[must_use]
     pub fn ending(&self) -> Ending<'r> {
@@ -81,45 +83,43 @@ impl<'r, T, E: Debug> Answer<'r, Result<T, E>> {
     }
 }
 
-impl<R> Deref for Answer<'_, R> {
-    type Target = Plain;
+impl<R> Deref for ReturnValue<'_, R> {
+    type Target = PlainValue;
 
-    fn deref(&self) -> &Plain {
-        &Plain
+    fn deref(&self) -> &PlainValue {
+        &PlainValue
     }
 }
 
-/// A value that is no result: its method is found where `Answer` has none.
+/// A value that is not a `Result`. Its method is used if `ReturnValue` has none.
 #[derive(Debug)]
-pub struct Plain;
+pub struct PlainValue;
 
-impl Plain {
-    /// Every value is an answer.
+impl PlainValue {
+    /// Every value is a success.
     #[must_use]
     pub fn ending<'r>(&self) -> Ending<'r> {
         Ending::Answer
     }
 }
 
-type Inline<'a, R, Fut, B> = InlineFuture<'a, R, Fut, B>;
-type Made<R, Fut, B> = ReturnedFutureCall<R, Fut, B>;
 #[cfg(feature = "tokio")]
-type Task<R, A, F, Fut, B> = WaitingCall<R, Spawn<R, A, F, Fut>, B>;
-type OnWorkerThread<R, A, F, Fut, B> = WaitingCall<R, OnWorker<R, A, F, Fut>, B>;
+type TaskCall<R, A, F, Fut, B> = WaitingCall<R, Spawn<R, A, F, Fut>, B>;
+type WorkerCall<R, A, F, Fut, B> = WaitingCall<R, OnWorker<R, A, F, Fut>, B>;
 
-/// Sync, on a worker.
-pub fn sync_worker<R, A, F>(ask: Ask, op: F) -> R
+/// Sync function on a worker.
+pub fn sync_worker<R, A, F>(options: CallOptions, op: F) -> R
 where
     R: FromTimeout + Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
 {
-    Or(R::from_timeout as Convert<R>).finish(worker::sync_worker(ask, R::ending, op))
+    OrConvert::from_timeout().into_return(worker::sync_worker(options, R::ending, op))
 }
 
-/// Sync, on a worker, with `fallback`.
+/// Sync function on a worker, with `fallback`.
 pub fn sync_worker_or<R, A, F, B>(
-    ask: Ask,
+    options: CallOptions,
     fallback: B,
     op: F,
     classify: impl Fn(&R) -> Ending<'_> + Send + Sync + 'static,
@@ -128,119 +128,130 @@ where
     R: Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
-    B: Finish<R>,
+    B: IntoReturn<R>,
 {
-    fallback.finish(worker::sync_worker(ask, classify, op))
+    fallback.into_return(worker::sync_worker(options, classify, op))
 }
 
-/// Sync, on the caller's thread.
-pub fn sync_inline<R, A, F>(ask: Ask, op: F) -> R
+/// Sync function on the caller's thread.
+pub fn sync_inline<R, A, F>(options: CallOptions, op: F) -> R
 where
     R: FromTimeout,
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    Or(R::from_timeout as Convert<R>).finish(inline::sync_inline(ask, R::ending, op))
+    OrConvert::from_timeout().into_return(inline::sync_inline(options, R::ending, op))
 }
 
-/// Sync, on the caller's thread, with `fallback`.
-pub fn sync_inline_or<R, A, F, B>(ask: Ask, fallback: B, op: F, classify: Classify<R>) -> B::Output
+/// Sync function on the caller's thread, with `fallback`.
+pub fn sync_inline_or<R, A, F, B>(
+    options: CallOptions,
+    fallback: B,
+    op: F,
+    classify: Classify<R>,
+) -> B::Output
 where
     A: TokenParam,
     F: FnOnce(A) -> R,
-    B: Finish<R>,
+    B: IntoReturn<R>,
 {
-    fallback.finish(inline::sync_inline(ask, classify, op))
+    fallback.into_return(inline::sync_inline(options, classify, op))
 }
 
-/// Async, polled in place: the call's own entry, beside the operation.
+/// Async function, polled in place.
 impl InlineCall {
-    /// Polls `op` until the verdict.
+    /// Polls `op` until the outcome.
     #[inline]
     pub fn until_verdict<'a, R, Fut>(
         &'a mut self,
         op: Pin<&'a mut Fut>,
-    ) -> Inline<'a, R, Fut, Or<Convert<R>>>
+    ) -> InlineFuture<'a, R, Fut, OrConvert<Convert<R>>>
     where
         R: FromTimeout,
         Fut: Future<Output = R>,
     {
-        self.run(op, R::ending, Or(R::from_timeout as Convert<R>))
+        self.run(op, R::ending, OrConvert::from_timeout())
     }
 
-    /// Polls `op` until the verdict, with `fallback`.
+    /// Polls `op` until the outcome, with `fallback`.
     #[inline]
     pub fn until_verdict_or<'a, R, Fut, B>(
         &'a mut self,
         fallback: B,
         op: Pin<&'a mut Fut>,
         classify: Classify<R>,
-    ) -> Inline<'a, R, Fut, B>
+    ) -> InlineFuture<'a, R, Fut, B>
     where
         Fut: Future<Output = R>,
-        B: Finish<R>,
+        B: IntoReturn<R>,
     {
         self.run(op, classify, fallback)
     }
 }
 
-/// A function that returns a future: made now, polled in place. That it is a future of `R` is asked by what callers are given, and
-/// not here too, so that a mismatch is one error.
-pub fn made_inline<R, A, F, Fut>(ask: Ask, op: F) -> Made<R, Fut, Or<Convert<R>>>
+/// Function that returns a future: called now, polled in place. It does not require `Fut:
+/// Future<Output = R>`: the returned type does, and a mismatch must be one error.
+pub fn returned_future_inline<R, A, F, Fut>(
+    options: CallOptions,
+    op: F,
+) -> ReturnedFutureCall<R, Fut, OrConvert<Convert<R>>>
 where
     R: FromTimeout,
     A: TokenParam,
     F: FnOnce(A) -> Fut,
 {
-    made_inline_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
+    returned_future_inline_or(options, OrConvert::from_timeout(), op, R::ending)
 }
 
-/// A function that returns a future: made now, polled in place, with `fallback`.
-pub fn made_inline_or<R, A, F, Fut, B>(
-    ask: Ask,
+/// Function that returns a future: called now, polled in place, with `fallback`.
+pub fn returned_future_inline_or<R, A, F, Fut, B>(
+    options: CallOptions,
     fallback: B,
     op: F,
     classify: Classify<R>,
-) -> Made<R, Fut, B>
+) -> ReturnedFutureCall<R, Fut, B>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
-    B: Finish<R>,
+    B: IntoReturn<R>,
 {
-    returned_future::returned_future(ask, classify, op, fallback)
+    returned_future::returned_future(options, classify, op, fallback)
 }
 
-/// Async, as a task.
+/// Async function as a task.
 #[cfg(feature = "tokio")]
-pub fn async_task<R, A, F, Fut>(ask: Ask, op: F) -> Task<R, A, F, Fut, Or<Convert<R>>>
+pub fn async_task<R, A, F, Fut>(
+    options: CallOptions,
+    op: F,
+) -> TaskCall<R, A, F, Fut, OrConvert<Convert<R>>>
 where
     R: FromTimeout + Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
 {
-    async_task_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
+    async_task_or(options, OrConvert::from_timeout(), op, R::ending)
 }
 
-/// Async, as a task, with `fallback`.
+/// Async function as a task, with `fallback`.
 #[cfg(feature = "tokio")]
 pub fn async_task_or<R, A, F, Fut, B>(
-    ask: Ask,
+    options: CallOptions,
     fallback: B,
     op: F,
     classify: Classify<R>,
-) -> Task<R, A, F, Fut, B>
+) -> TaskCall<R, A, F, Fut, B>
 where
     R: Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
-    B: Finish<R>,
+    B: IntoReturn<R>,
 {
-    task::async_task(ask, classify, op, fallback)
+    task::async_task(options, classify, op, fallback)
 }
 
-/// Met by no type: it says what is missing.
+/// Implemented by no type: its error names the missing feature.
 #[cfg(not(feature = "tokio"))]
 #[diagnostic::on_unimplemented(
     message = "`run = \"task\"` needs the feature `tokio` of `timeout-runtime`",
@@ -249,9 +260,9 @@ where
 )]
 pub trait TokioFeature {}
 
-/// Async, as a task: an error that names the feature.
+/// Async function as a task: fails to compile, and the error names the feature.
 #[cfg(not(feature = "tokio"))]
-pub fn async_task<R: TokioFeature, A, F, Fut>(_: Ask, op: F) -> std::future::Pending<R>
+pub fn async_task<R: TokioFeature, A, F, Fut>(_: CallOptions, op: F) -> std::future::Pending<R>
 where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
@@ -261,10 +272,10 @@ where
     std::future::pending()
 }
 
-/// Async, as a task, with `fallback`: an error that names the feature.
+/// Async function as a task, with `fallback`: fails to compile, and the error names the feature.
 #[cfg(not(feature = "tokio"))]
 pub fn async_task_or<R: TokioFeature, A, F, Fut, B>(
-    _: Ask,
+    _: CallOptions,
     _: B,
     op: F,
     _: Classify<R>,
@@ -273,37 +284,39 @@ where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
     Fut: Future<Output = R>,
-    B: Finish<R>,
-    B: Finish<R>,
+    B: IntoReturn<R>,
 {
     drop(op);
     std::future::pending()
 }
 
-/// Async, on a worker.
-pub fn async_worker<R, A, F, Fut>(ask: Ask, op: F) -> OnWorkerThread<R, A, F, Fut, Or<Convert<R>>>
+/// Async function on a worker.
+pub fn async_worker<R, A, F, Fut>(
+    options: CallOptions,
+    op: F,
+) -> WorkerCall<R, A, F, Fut, OrConvert<Convert<R>>>
 where
     R: FromTimeout + Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
 {
-    async_worker_or(ask, Or(R::from_timeout as Convert<R>), op, R::ending)
+    async_worker_or(options, OrConvert::from_timeout(), op, R::ending)
 }
 
-/// Async, on a worker, with `fallback`.
+/// Async function on a worker, with `fallback`.
 pub fn async_worker_or<R, A, F, Fut, B>(
-    ask: Ask,
+    options: CallOptions,
     fallback: B,
     op: F,
     classify: Classify<R>,
-) -> OnWorkerThread<R, A, F, Fut, B>
+) -> WorkerCall<R, A, F, Fut, B>
 where
     R: Send + 'static,
     A: TokenParam,
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
-    B: Finish<R>,
+    B: IntoReturn<R>,
 {
-    worker::async_worker(ask, classify, op, fallback)
+    worker::async_worker(options, classify, op, fallback)
 }

@@ -21,7 +21,7 @@ pub(crate) enum Terms {
     /// Any other call, or a context.
     Full(Box<FullTerms>),
     /// A token that the operation gets before its call starts.
-    Ahead(Box<Ahead>),
+    Unstarted(Box<UnstartedTerms>),
 }
 
 /// A call that only its limit can end, on the real clock.
@@ -78,19 +78,19 @@ pub(crate) struct FullTerms {
 
 /// A call before its start, and its terms once it has started.
 #[derive(Clone)]
-pub(crate) struct Ahead {
+pub(crate) struct UnstartedTerms {
     policy: PolicyRef,
     limit: Option<Duration>,
-    begun: OnceLock<Terms>,
+    started: OnceLock<Terms>,
 }
 
 impl Terms {
     /// The terms of a call that has not started.
-    pub(crate) fn ahead(policy: PolicyRef, limit: Option<Duration>) -> Self {
-        Self::Ahead(Box::new(Ahead {
+    pub(crate) fn unstarted(policy: PolicyRef, limit: Option<Duration>) -> Self {
+        Self::Unstarted(Box::new(UnstartedTerms {
             policy,
             limit,
-            begun: OnceLock::new(),
+            started: OnceLock::new(),
         }))
     }
 
@@ -119,15 +119,15 @@ impl Terms {
 
     /// The call has started, with these terms.
     pub(crate) fn begin(&self, terms: &Self) {
-        if let Self::Ahead(ahead) = self {
-            let is_first = ahead.begun.set(terms.clone()).is_ok();
+        if let Self::Unstarted(call) = self {
+            let is_first = call.started.set(terms.clone()).is_ok();
             debug_assert!(is_first, "a call starts once");
         }
     }
 
     fn known(&self) -> &Self {
         match self {
-            Self::Ahead(ahead) => ahead.begun.get().unwrap_or(&Self::None),
+            Self::Unstarted(call) => call.started.get().unwrap_or(&Self::None),
             terms => terms,
         }
     }
@@ -137,7 +137,7 @@ impl Terms {
             Self::None => &NO_CALL,
             Self::Plain(call) => &call.policy,
             Self::Full(call) => &call.policy,
-            Self::Ahead(call) => &call.policy,
+            Self::Unstarted(call) => &call.policy,
         }
     }
 
@@ -160,7 +160,7 @@ impl Terms {
             Self::None => None,
             Self::Plain(call) => Some(Duration::from_nanos(call.limit)),
             Self::Full(call) => call.limit,
-            Self::Ahead(call) => call.limit,
+            Self::Unstarted(call) => call.limit,
         }
     }
 

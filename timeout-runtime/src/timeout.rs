@@ -9,11 +9,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::ask::Ask;
+use crate::call::convert::{IntoOutcome, IntoResult, IntoReturn};
 use crate::call::inline;
+use crate::call::options::CallOptions;
 use crate::call::polled::InlineCall;
 use crate::call::report::Classify;
-use crate::call::rim::{AsOutcome, AsResult, Finish};
 #[cfg(feature = "tokio")]
 use crate::call::task;
 use crate::call::worker;
@@ -169,10 +169,10 @@ impl Timeout {
         self.limit
     }
 
-    fn ask(&self) -> Ask {
-        Ask {
+    fn options(&self) -> CallOptions {
+        CallOptions {
             max_abandoned: self.max_abandoned,
-            ..Ask::new(PolicyRef::Shared(Arc::clone(&self.policy)))
+            ..CallOptions::new(PolicyRef::Shared(Arc::clone(&self.policy)))
         }
         .limit(self.limit)
         .grace(self.grace)
@@ -182,20 +182,20 @@ impl Timeout {
         &self,
         op: F,
         classify: Classify<R>,
-        finish: M,
+        convert: M,
     ) -> impl Future<Output = M::Output> + use<R, F, Fut, M>
     where
         F: FnOnce(CancelToken) -> Fut,
         Fut: Future<Output = R>,
-        M: Finish<R>,
+        M: IntoReturn<R>,
     {
-        let ask = self.ask();
+        let options = self.options();
         async move {
-            let mut call = InlineCall::new(ask);
+            let mut call = InlineCall::new(options);
             let token = call.param();
             // Called inside the call, and only if that starts.
             let op = pin!(async move { op(token).await });
-            call.run(op, classify, finish).await
+            call.run(op, classify, convert).await
         }
     }
 
@@ -214,7 +214,7 @@ impl Timeout {
         T: Send + 'static,
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
-        AsResult.finish(worker::sync_worker(self.ask(), of_result, op))
+        IntoResult.into_return(worker::sync_worker(self.options(), of_result, op))
     }
 
     /// As [`call`](Self::call), with every ending told apart.
@@ -228,7 +228,7 @@ impl Timeout {
         T: Send + 'static,
         E: fmt::Debug + Send + 'static,
     {
-        Outcome::of(worker::sync_worker(self.ask(), of_result, op))
+        Outcome::of(worker::sync_worker(self.options(), of_result, op))
     }
 
     /// Runs `op` on the calling thread. It may borrow, and the caller is free only when it returns.
@@ -245,7 +245,7 @@ impl Timeout {
         F: FnOnce(CancelToken) -> Result<T, E>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        AsResult.finish(inline::sync_inline(self.ask(), of_result, op))
+        IntoResult.into_return(inline::sync_inline(self.options(), of_result, op))
     }
 
     /// As [`call_inline`](Self::call_inline), with every ending told apart.
@@ -258,7 +258,7 @@ impl Timeout {
         F: FnOnce(CancelToken) -> Result<T, E>,
         E: fmt::Debug,
     {
-        Outcome::of(inline::sync_inline(self.ask(), of_result, op))
+        Outcome::of(inline::sync_inline(self.options(), of_result, op))
     }
 
     /// Polls the future of `op` in place. At the limit the token fires, the future is polled once more, and dropped. The clock
@@ -282,7 +282,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        self.run_inline(op, of_result, AsResult)
+        self.run_inline(op, of_result, IntoResult)
     }
 
     /// As [`call_async`](Self::call_async), with every ending told apart.
@@ -299,7 +299,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: fmt::Debug,
     {
-        self.run_inline(op, of_result, AsOutcome)
+        self.run_inline(op, of_result, IntoOutcome)
     }
 
     /// Spawns the future of `op` on the Tokio runtime around the call, where it may outlive the caller's wait.
@@ -324,7 +324,7 @@ impl Timeout {
         T: Send + 'static,
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
-        task::async_task(self.ask(), of_result, op, AsResult)
+        task::async_task(self.options(), of_result, op, IntoResult)
     }
 
     /// As [`call_task`](Self::call_task), with every ending told apart.
@@ -343,7 +343,7 @@ impl Timeout {
         T: Send + 'static,
         E: fmt::Debug + Send + 'static,
     {
-        task::async_task(self.ask(), of_result, op, AsOutcome)
+        task::async_task(self.options(), of_result, op, IntoOutcome)
     }
 
     /// Builds and polls the future of `op` on a worker thread: it need not be `Send`, and may block.
@@ -367,7 +367,7 @@ impl Timeout {
         T: Send + 'static,
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
-        worker::async_worker(self.ask(), of_result, op, AsResult)
+        worker::async_worker(self.options(), of_result, op, IntoResult)
     }
 
     /// As [`call_async_on_worker`](Self::call_async_on_worker), with every ending told apart.
@@ -385,7 +385,7 @@ impl Timeout {
         T: Send + 'static,
         E: fmt::Debug + Send + 'static,
     {
-        worker::async_worker(self.ask(), of_result, op, AsOutcome)
+        worker::async_worker(self.options(), of_result, op, IntoOutcome)
     }
 }
 

@@ -197,7 +197,10 @@ fn a_fragment_stays_one_operand() {
         (quote!(ms = 5, grace = #call * 2), "now()*2"),
         (quote!(ms = #minus.pow(2)), "(-1).pow(2)"),
         (quote!(ms = #block * 2), "{a}*2"),
-        (quote!(deadline = #sum), "Until::until((a+b),__ask)"),
+        (
+            quote!(deadline = #sum),
+            "SharedDeadline::set((a+b),__options)",
+        ),
         (quote!(ms = 5, max_abandoned = !#sum), "!(a+b)"),
         (quote!(ms = 5, upstream = #sum), "&(a+b)"),
         (quote!(ms = 5, upstream = [#sum, c, #call]), "&(a+b)"),

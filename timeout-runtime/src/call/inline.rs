@@ -13,15 +13,15 @@ use crate::token::node::{NodeRef, Watch};
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
-use super::ask::Ask;
+use super::options::CallOptions;
 use super::report::{Classify, ReportBuilder};
 use super::start::{CallStart, start};
 use super::view::{CallState, CallView, Caller};
 
 /// The frame of a call that has a token from its start, if the call starts.
 #[cold]
-pub(super) fn start_with_token(ask: Ask, clock: Clock) -> Result<Frame, TimeoutError> {
-    let CallStart { terms, parents } = start(ask, clock.resolved())?;
+pub(super) fn start_with_token(options: CallOptions, clock: Clock) -> Result<Frame, TimeoutError> {
+    let CallStart { terms, parents } = start(options, clock.resolved())?;
     let node = NodeRef::new(terms, Watch::Clocked, &parents);
     Ok(Frame::Token(CancelToken(node)))
 }
@@ -112,7 +112,7 @@ impl Frame {
 
 /// Runs `op` on the calling thread.
 pub(crate) fn sync_inline<R, A, F>(
-    ask: Ask,
+    options: CallOptions,
     classify: Classify<R>,
     op: F,
 ) -> Result<R, TimeoutError>
@@ -120,9 +120,9 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    let mut frame = match ask.plain(Clock::Real) {
+    let mut frame = match options.plain(Clock::Real) {
         Ok(call) => Frame::Plain(call),
-        Err(ask) => start_with_token(ask, Clock::Real)?,
+        Err(options) => start_with_token(options, Clock::Real)?,
     };
     let param = A::create(|| frame.token().cloned().unwrap_or_default());
     let mut op = Some((op, param));
@@ -140,7 +140,7 @@ where
 
 /// The value of an operation that ran in place, of any type.
 trait Value {
-    /// Notes that the operation has ended with it, and what it means.
+    /// Records the end of the operation and classifies the value.
     fn assess(&self, builder: &mut ReportBuilder<'_>);
 
     /// Drops the value.

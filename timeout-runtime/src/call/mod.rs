@@ -7,20 +7,20 @@
 //! both ─► view: progress, leave, announce │ start, publish, stop ─► verdict ─► event, return value
 //! ```
 
-pub(crate) mod ask;
 pub(crate) mod cell;
 pub(crate) mod checked;
+pub(crate) mod convert;
 pub(crate) mod inline;
 mod large;
+pub(crate) mod late_value;
+pub(crate) mod options;
 pub(crate) mod polled;
 pub(crate) mod propagated;
 pub(crate) mod report;
 pub(crate) mod returned_future;
-pub(crate) mod rim;
 mod start;
 #[cfg(feature = "tokio")]
 pub(crate) mod task;
-pub(crate) mod unclaimed;
 mod verdict;
 pub(crate) mod view;
 pub(crate) mod waiter;

@@ -13,17 +13,17 @@ use crate::frame::{self, Frame};
 use crate::token::CancelToken;
 
 use super::TokenParam;
-use super::ask::Ask;
+use super::convert::IntoReturn;
 use super::inline::{decide, start_with_token};
+use super::options::CallOptions;
 use super::report::Classify;
-use super::rim::Finish;
 use super::view::{Caller, Progress, Wait};
 
 /// A call whose operation is polled in place. It is stored beside the future of the operation,
 /// inside the future of the caller:
 ///
 /// ```text
-/// let mut call = InlineCall::new(ask);      // dropped last
+/// let mut call = InlineCall::new(options);  // dropped last
 /// let op = async move { .. };
 /// let op = pin!(op);                        // moved once, before the first poll
 /// call.run(op, ..).await                    // dropped first
@@ -63,16 +63,16 @@ impl InlineCall {
     /// Starts the call, or stores the error that refuses it.
     #[must_use]
     #[inline]
-    pub fn new(ask: Ask) -> Self {
-        match ask.plain(Clock::EXECUTOR) {
+    pub fn new(options: CallOptions) -> Self {
+        match options.plain(Clock::EXECUTOR) {
             Ok(call) => Self::at(InlineStage::UnderWay, Frame::Plain(call)),
-            Err(ask) => Self::linked(ask),
+            Err(options) => Self::linked(options),
         }
     }
 
     #[cold]
-    fn linked(ask: Ask) -> Self {
-        match start_with_token(ask, Clock::EXECUTOR) {
+    fn linked(options: CallOptions) -> Self {
+        match start_with_token(options, Clock::EXECUTOR) {
             Ok(frame) => Self::at(InlineStage::UnderWay, frame),
             Err(error) => Self::refused(error),
         }
@@ -93,8 +93,8 @@ impl InlineCall {
     }
 
     /// Starts a call whose operation was created before, with this token.
-    pub(crate) fn with_returned_future(ask: Ask, token: &CancelToken) -> Self {
-        let mut call = Self::new(ask);
+    pub(crate) fn with_returned_future(options: CallOptions, token: &CancelToken) -> Self {
+        let mut call = Self::new(options);
         let refusal = if let InlineStage::Refused(error) = &call.stage {
             Some((error.cause(), None))
         } else {
@@ -124,52 +124,52 @@ impl InlineCall {
         A::create(|| self.frame.token().cloned().unwrap_or_default())
     }
 
-    /// Polls `op` until the verdict.
+    /// Polls `op` until the outcome.
     #[inline]
     pub(crate) fn run<'a, R, Fut, M>(
         &'a mut self,
         op: Pin<&'a mut Fut>,
         classify: Classify<R>,
-        finish: M,
+        convert: M,
     ) -> InlineFuture<'a, R, Fut, M> {
         InlineFuture {
             call: self,
             op,
-            rim: Some((classify, finish)),
+            conversion: Some((classify, convert)),
         }
     }
 
-    /// Polls `op` until the verdict.
+    /// Polls `op` until the outcome.
     #[inline]
     pub(crate) fn poll<R, Fut: Future<Output = R>, T>(
         &mut self,
         op: &mut Pin<&mut Fut>,
         classify: Classify<R>,
         context: &mut Context<'_>,
-        finish: impl FnOnce(Result<R, TimeoutError>) -> T,
+        convert: impl FnOnce(Result<R, TimeoutError>) -> T,
     ) -> Poll<T> {
         if !matches!(self.stage, InlineStage::UnderWay) {
-            return Poll::Ready(finish(Err(self.refusal())));
+            return Poll::Ready(convert(Err(self.refusal())));
         }
         loop {
             let (value, panic) = match self.frame.inside(|| op.as_mut().poll(context)) {
                 Ok(Poll::Ready(value)) if self.frame.needs_no_decision() => {
                     self.stage = InlineStage::Over;
-                    return Poll::Ready(finish(Ok(value)));
+                    return Poll::Ready(convert(Ok(value)));
                 }
                 Ok(Poll::Ready(value)) => (Some(value), None),
                 Ok(Poll::Pending) if self.is_watched(context) => return Poll::Pending,
                 Ok(Poll::Pending) => match self.after_pending(context) {
                     AfterPending::Poll => continue,
                     AfterPending::Wait => return Poll::Pending,
-                    AfterPending::Over => return Poll::Ready(finish(Err(self.give_up()))),
+                    AfterPending::Over => return Poll::Ready(convert(Err(self.give_up()))),
                 },
                 Err(panic) => (None, Some(panic)),
             };
             self.stage = InlineStage::Over;
             let frame = &mut self.frame;
             let ending = decide(Caller::Polling, value, panic, classify, frame);
-            return Poll::Ready(finish(ending));
+            return Poll::Ready(convert(ending));
         }
     }
 
@@ -280,7 +280,7 @@ impl InlineCall {
 pub struct InlineFuture<'a, R, Fut, M> {
     call: &'a mut InlineCall,
     op: Pin<&'a mut Fut>,
-    rim: Option<(Classify<R>, M)>,
+    conversion: Option<(Classify<R>, M)>,
 }
 
 // The operation is pinned outside; nothing in this struct is.
@@ -290,19 +290,23 @@ impl<R, Fut, M> Unpin for InlineFuture<'_, R, Fut, M> {}
 // is not polled again, so an annotated future is as unwind safe as its body.
 impl<R, Fut: UnwindSafe, M: UnwindSafe> UnwindSafe for InlineFuture<'_, R, Fut, M> {}
 
-impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for InlineFuture<'_, R, Fut, M> {
+impl<R, Fut: Future<Output = R>, M: IntoReturn<R>> Future for InlineFuture<'_, R, Fut, M> {
     type Output = M::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
-        let Self { call, op, rim } = self.get_mut();
-        let Some((classify, _)) = *rim else {
+        let Self {
+            call,
+            op,
+            conversion,
+        } = self.get_mut();
+        let Some((classify, _)) = *conversion else {
             panic!("a finished call was polled again");
         };
         // Converting inside `poll` avoids one move of the result. That move costs half of a ready
         // call.
-        call.poll(op, classify, context, |ending| match rim.take() {
-            Some((_, finish)) => finish.finish(ending),
+        call.poll(op, classify, context, |ending| match conversion.take() {
+            Some((_, convert)) => convert.into_return(ending),
             None => unreachable!("it was `Some` before the poll"),
         })
     }

@@ -13,10 +13,10 @@ use crate::token::node::{NodeRef, Watch};
 use crate::token::{CancelToken, DropGuard};
 
 use super::TokenParam;
-use super::ask::Ask;
+use super::convert::IntoReturn;
+use super::options::CallOptions;
 use super::polled::InlineCall;
 use super::report::Classify;
-use super::rim::Finish;
 
 pin_project! {
     /// A call that starts at its first poll. Its operation already exists.
@@ -29,7 +29,7 @@ pin_project! {
         #[pin]
         op: Option<Fut>,
         stage: CallStage,
-        rim: Option<(Classify<R>, M)>,
+        conversion: Option<(Classify<R>, M)>,
     }
 
     impl<R, Fut, M> PinnedDrop for ReturnedFutureCall<R, Fut, M> {
@@ -44,17 +44,17 @@ pin_project! {
 enum CallStage {
     /// Before the first poll. The guard holds the token of the operation, if the operation takes
     /// one.
-    Before(Ask, Option<DropGuard>),
+    Before(CallOptions, Option<DropGuard>),
     UnderWay(InlineCall),
     Over,
 }
 
 /// Calls `op` to create the future. The call starts later.
 pub(crate) fn returned_future<R, A, F, Fut, M>(
-    ask: Ask,
+    options: CallOptions,
     classify: Classify<R>,
     op: F,
-    finish: M,
+    convert: M,
 ) -> ReturnedFutureCall<R, Fut, M>
 where
     A: TokenParam,
@@ -62,15 +62,15 @@ where
 {
     let mut guard = None;
     let param = A::create(|| {
-        let terms = Terms::ahead(ask.policy.clone(), ask.limit);
+        let terms = Terms::unstarted(options.policy.clone(), options.limit);
         let token = CancelToken(NodeRef::new(terms, Watch::Clocked, &[]));
         guard = Some(token.drop_guard());
         token
     });
     ReturnedFutureCall {
         op: Some(op(param)),
-        stage: CallStage::Before(ask, guard),
-        rim: Some((classify, finish)),
+        stage: CallStage::Before(options, guard),
+        conversion: Some((classify, convert)),
     }
 }
 
@@ -87,23 +87,23 @@ impl CallStage {
     }
 
     fn start(&mut self) {
-        if let Self::Before(ask, token) = std::mem::replace(self, Self::Over) {
+        if let Self::Before(options, token) = std::mem::replace(self, Self::Over) {
             *self = Self::UnderWay(match token.map(DropGuard::disarm) {
-                Some(token) => InlineCall::with_returned_future(ask, &token),
-                None => InlineCall::new(ask),
+                Some(token) => InlineCall::with_returned_future(options, &token),
+                None => InlineCall::new(options),
             });
         }
     }
 }
 
-impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for ReturnedFutureCall<R, Fut, M> {
+impl<R, Fut: Future<Output = R>, M: IntoReturn<R>> Future for ReturnedFutureCall<R, Fut, M> {
     type Output = M::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
         let mut this = self.project();
         let call = this.stage.call();
         let (Some(mut op), Some((classify, _))) =
-            (this.op.as_mut().as_pin_mut(), this.rim.as_ref())
+            (this.op.as_mut().as_pin_mut(), this.conversion.as_ref())
         else {
             panic!("a finished call was polled again");
         };
@@ -115,8 +115,8 @@ impl<R, Fut: Future<Output = R>, M: Finish<R>> Future for ReturnedFutureCall<R, 
             let _call = std::mem::replace(this.stage, CallStage::Over);
             this.op.set(None);
         }
-        match this.rim.take() {
-            Some((_, finish)) => Poll::Ready(finish.finish(ending)),
+        match this.conversion.take() {
+            Some((_, convert)) => Poll::Ready(convert.into_return(ending)),
             None => unreachable!("it was `Some` before the poll"),
         }
     }

@@ -9,7 +9,7 @@ use crate::tick::Tick;
 use crate::token::node::{Head, NodeRef, Watch};
 use crate::workers;
 
-use super::ask::Ask;
+use super::options::CallOptions;
 use super::view::Caller;
 
 /// A call that may start, and the tokens that cancel it.
@@ -33,16 +33,16 @@ impl CallStart {
 ///
 /// Refuses the call if its deadline has passed, if one of its tokens is cancelled, or if too many
 /// abandoned operations of its name are still running.
-pub(crate) fn start(ask: Ask, clock: Clock) -> Result<CallStart, TimeoutError> {
-    let plain_limit = ask.plain_limit().filter(|_| clock == Clock::Real);
+pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, TimeoutError> {
+    let plain_limit = options.plain_limit().filter(|_| clock == Clock::Real);
     if let Some(limit) = plain_limit {
-        let terms = Terms::Plain(PlainTerms::new(ask.policy, limit, |_| Tick::now()));
+        let terms = Terms::Plain(PlainTerms::new(options.policy, limit, |_| Tick::now()));
         return Ok(CallStart {
             terms,
             parents: Vec::new(),
         });
     }
-    let Ask {
+    let CallOptions {
         policy,
         limit,
         grace,
@@ -50,7 +50,7 @@ pub(crate) fn start(ask: Ask, clock: Clock) -> Result<CallStart, TimeoutError> {
         upstream: mut parents,
         deadline: shared,
         inherit,
-    } = ask;
+    } = options;
     let start = clock.now();
     // The deadline of an enclosing context. The deadline of an enclosing call comes with its token.
     let mut context_deadline = Tick::NEVER;

@@ -18,9 +18,9 @@ use crate::returns::Ending;
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
-use super::ask::Ask;
 use super::cell::{Elsewhere, OperationStage, SpawnedCall, Typed};
 use super::large::is_large;
+use super::options::CallOptions;
 use super::propagated::Propagated;
 use super::report::{Classify, ReportBuilder};
 use super::start::{CallStart, start};
@@ -29,7 +29,7 @@ use super::waiter::{InFlight, Launch, WaitingCall};
 
 /// An operation that is spawned at the first poll.
 pub struct Spawn<R, A, F, Fut> {
-    ask: Ask,
+    options: CallOptions,
     classify: Classify<R>,
     op: F,
     shape: PhantomData<fn(A) -> Fut>,
@@ -50,9 +50,12 @@ where
 {
     fn launch(self) -> Result<InFlight, TimeoutError> {
         let Self {
-            ask, classify, op, ..
+            options,
+            classify,
+            op,
+            ..
         } = self;
-        let started = start(ask, Clock::Tokio.resolved())?;
+        let started = start(options, Clock::Tokio.resolved())?;
         let Ok(runtime) = Handle::try_current() else {
             return Err(started.terms.not_started(Cause::NoRuntime, None));
         };
@@ -93,18 +96,18 @@ where
 
 /// Spawns the future of `op` on the current runtime.
 pub(crate) fn async_task<R, A, F, Fut, M>(
-    ask: Ask,
+    options: CallOptions,
     classify: Classify<R>,
     op: F,
-    finish: M,
+    convert: M,
 ) -> WaitingCall<R, Spawn<R, A, F, Fut>, M> {
     let launch = Spawn {
-        ask,
+        options,
         classify,
         op,
         shape: PhantomData,
     };
-    WaitingCall::new(launch, finish)
+    WaitingCall::new(launch, convert)
 }
 
 /// The operation's side of a call, for operations of any type.

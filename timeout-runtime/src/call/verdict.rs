@@ -225,12 +225,12 @@ mod models {
         fn operate(&self) {
             if self.verdict.start() {
                 self.runs.fetch_add(1, SeqCst);
-                self.finish(true);
+                self.into_return(true);
             }
         }
 
         /// The operation ends. `counts` says whether it ended in time by its own clock.
-        fn finish(&self, counts: bool) {
+        fn into_return(&self, counts: bool) {
             *self.value.lock().unwrap() = Some(7);
             if counts && self.verdict.publish() {
                 return;
@@ -308,12 +308,12 @@ mod models {
 
     #[test]
     fn loom_a_result_at_the_deadline_gives_one_outcome() {
-        race_running(|call| call.finish(true));
+        race_running(|call| call.into_return(true));
     }
 
     #[test]
     fn loom_one_late_event_follows_the_outcome_event() {
-        race_running(|call| call.finish(false));
+        race_running(|call| call.into_return(false));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::workers::{self, Place};
 use crate::{background, forked, unwind};
 
 use super::cell::SpawnedCall;
+use super::convert::IntoReturn;
 use super::large::is_large;
-use super::rim::Finish;
 use super::verdict::Phase;
 use super::view::{Progress, Wait};
 
@@ -194,7 +194,7 @@ pub trait Launch {
 #[must_use = "futures do nothing unless polled"]
 pub struct WaitingCall<R, L, M> {
     stage: WaitStage<L>,
-    finish: Option<M>,
+    convert: Option<M>,
     result: PhantomData<fn() -> R>,
 }
 
@@ -217,10 +217,10 @@ struct PolledWait {
 impl<R, L, M> Unpin for WaitingCall<R, L, M> {}
 
 impl<R, L, M> WaitingCall<R, L, M> {
-    pub(crate) fn new(launch: L, finish: M) -> Self {
+    pub(crate) fn new(launch: L, convert: M) -> Self {
         Self {
             stage: WaitStage::Before(launch),
-            finish: Some(finish),
+            convert: Some(convert),
             result: PhantomData,
         }
     }
@@ -271,13 +271,13 @@ impl PolledWait {
     }
 }
 
-impl<R: 'static, L: Launch, M: Finish<R>> Future for WaitingCall<R, L, M> {
+impl<R: 'static, L: Launch, M: IntoReturn<R>> Future for WaitingCall<R, L, M> {
     type Output = M::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<M::Output> {
-        let Self { stage, finish, .. } = &mut *self;
-        let mut finish = |ending| match finish.take() {
-            Some(finish) => Poll::Ready(finish.finish(ending)),
+        let Self { stage, convert, .. } = &mut *self;
+        let mut convert = |ending| match convert.take() {
+            Some(convert) => Poll::Ready(convert.into_return(ending)),
             None => unreachable!("a call finishes once"),
         };
         // If anything below panics, the call is finished.
@@ -285,7 +285,7 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for WaitingCall<R, L, M> {
             WaitStage::Waiting(waiting) => waiting,
             WaitStage::Before(launch) => match launch.launch() {
                 Ok(in_flight) => PolledWait::new(in_flight),
-                Err(error) => return finish(Err(error)),
+                Err(error) => return convert(Err(error)),
             },
             WaitStage::Done => panic!("a finished call was polled again"),
         };
@@ -299,7 +299,7 @@ impl<R: 'static, L: Launch, M: Finish<R>> Future for WaitingCall<R, L, M> {
             *stage = WaitStage::Waiting(waiting);
             return Poll::Pending;
         };
-        finish(ending)
+        convert(ending)
     }
 }
 

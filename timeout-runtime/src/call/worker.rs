@@ -12,9 +12,9 @@ use crate::workers::{self, Job};
 use crate::{forked, parking};
 
 use super::TokenParam;
-use super::ask::Ask;
 use super::cell::{ByCall, OperationStage, SpawnedCall, Typed};
 use super::large::is_large;
+use super::options::CallOptions;
 use super::propagated::PropagatedToWorker;
 use super::report::Classify;
 use super::start::{CallStart, start};
@@ -92,14 +92,18 @@ fn submit(call: SpawnedCall) -> Result<InFlight, TimeoutError> {
 }
 
 /// Runs `op` on a worker and parks the calling thread.
-pub(crate) fn sync_worker<R, A, F, K>(ask: Ask, classify: K, op: F) -> Result<R, TimeoutError>
+pub(crate) fn sync_worker<R, A, F, K>(
+    options: CallOptions,
+    classify: K,
+    op: F,
+) -> Result<R, TimeoutError>
 where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
     R: Send + 'static,
     K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
 {
-    let started = start(ask, Clock::Real)?;
+    let started = start(options, Clock::Real)?;
     let in_flight = launch(started, Caller::Parked, classify, op)?;
     if const { is_large::<R>() } {
         park::<Box<R>>(in_flight).map(|result| *result)
@@ -116,7 +120,7 @@ fn park<T: 'static>(in_flight: InFlight) -> Result<T, TimeoutError> {
 
 /// An operation whose future is created and polled on a worker.
 pub struct OnWorker<R, A, F, Fut> {
-    ask: Ask,
+    options: CallOptions,
     classify: Classify<R>,
     op: F,
     shape: PhantomData<fn(A) -> Fut>,
@@ -137,9 +141,12 @@ where
 {
     fn launch(self) -> Result<InFlight, TimeoutError> {
         let Self {
-            ask, classify, op, ..
+            options,
+            classify,
+            op,
+            ..
         } = self;
-        let started = start(ask, Clock::Real)?;
+        let started = start(options, Clock::Real)?;
         // A parked caller checks this before it parks. This one may never be polled again.
         if forked::is_child() {
             return Err(started.terms.not_started(Cause::NoWorker, None));
@@ -156,16 +163,16 @@ where
 
 /// Creates and polls the future of `op` on a worker.
 pub(crate) fn async_worker<R, A, F, Fut, M>(
-    ask: Ask,
+    options: CallOptions,
     classify: Classify<R>,
     op: F,
-    finish: M,
+    convert: M,
 ) -> WaitingCall<R, OnWorker<R, A, F, Fut>, M> {
     let launch = OnWorker {
-        ask,
+        options,
         classify,
         op,
         shape: PhantomData,
     };
-    WaitingCall::new(launch, finish)
+    WaitingCall::new(launch, convert)
 }

@@ -1,24 +1,25 @@
-//! What moves with an operation, and what comes back.
+//! Checks the types of arguments and return values that move between threads.
 //!
-//! Generated code calls these as functions of their traits, `Moved::moved(rows)`. For a type that lacks the trait, the compiler then shows
-//! the text here and the place in the user's code. For a function with a bound, it would show the bound, in this file.
+//! Generated code calls trait functions, such as `Moved::moved(rows)`. For a type without the
+//! trait, the compiler then shows the message of the trait and the place in the code of the user.
+//! For a function with a bound, it would show the bound in this file.
 
 use crate::error::TimeoutError;
 
 /// An argument that moves to another thread.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot move to another thread with the operation",
-    label = "this argument must be `Send`: take `Arc` for `Rc`, add `+ Send` to a `dyn` type, or set `run = \"inline\"`"
+    label = "this argument must be `Send`: use `Arc` instead of `Rc`, add `+ Send` to a `dyn` type, or set `run = \"inline\"`"
 )]
 pub trait Moved: Sized {
-    /// The argument itself.
+    /// Returns the argument.
     #[inline]
     #[must_use]
     fn moved(self) -> Self {
         self
     }
 
-    /// For a receiver, which cannot be bound again.
+    /// Checks a receiver, which cannot be rebound.
     #[inline]
     fn lent(_: &Self) {}
 }
@@ -32,7 +33,7 @@ impl<T: Send> Moved for T {}
     label = "this type must be `Send + 'static`: add both bounds, or set `run = \"inline\"`"
 )]
 pub trait MovedType: Sized {
-    /// The argument itself.
+    /// Returns the argument.
     #[inline]
     #[must_use]
     fn moved(self) -> Self {
@@ -42,13 +43,13 @@ pub trait MovedType: Sized {
 
 impl<T: Send> MovedType for T {}
 
-/// An argument that stays.
+/// Returns an argument that stays on the thread.
 #[inline]
 pub fn keep<T>(value: T) -> T {
     value
 }
 
-/// A return type that comes back from another thread.
+/// A return type that moves back from another thread.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot come back from another thread",
     label = "this type must be `Send`: return `Box<dyn Error + Send + Sync>` for `Box<dyn Error>`, `Arc` for `Rc`, or set `run = \"inline\"`"
@@ -62,6 +63,6 @@ pub trait Sent {
 #[diagnostic::do_not_recommend]
 impl<T: Send> Sent for T {}
 
-/// Does nothing: that the function exists is the point.
+/// Does nothing: the compiler only checks that the argument exists.
 #[inline]
 pub fn returns<R>(_from_timeout: fn(TimeoutError) -> R) {}

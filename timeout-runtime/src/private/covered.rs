@@ -1,8 +1,9 @@
-//! What a function returns on the spot must be its result. A boxed future is not: the limit would end when the future has been made.
+//! Rejects return types that hide a boxed future: the limit would end before that future is polled.
 //!
-//! The attribute times the await of a future that it can see in the return type. A type alias hides it, and so does a `Result` or an
-//! `Option` around it, so the compiler has to look, once the types are known. Futures with a type of their own, such as a `JoinHandle` or
-//! the receiver of a channel, wait for work that runs elsewhere, and are results.
+//! The attribute covers the await of a future that it sees in the return type. A type alias hides
+//! the future, and so does a `Result` or an `Option` around it. So the compiler checks the type
+//! itself. Futures with a type of their own, such as a `JoinHandle` or the receiver of a channel,
+//! wait for work that runs elsewhere. They are results.
 
 use std::fmt;
 use std::future::Future;
@@ -11,89 +12,91 @@ use std::ops::Deref;
 use std::pin::Pin;
 
 /// A boxed future, or a `Result` or an `Option` that holds one.
-pub trait Deferred {}
+pub trait HoldsFuture {}
 
-impl<F: Future + ?Sized> Deferred for Pin<Box<F>> {}
+impl<F: Future + ?Sized> HoldsFuture for Pin<Box<F>> {}
 
-impl<F: Future + Unpin + ?Sized> Deferred for Box<F> {}
+impl<F: Future + Unpin + ?Sized> HoldsFuture for Box<F> {}
 
-impl<T: Deferred, E> Deferred for Result<T, E> {}
+impl<T: HoldsFuture, E> HoldsFuture for Result<T, E> {}
 
-impl<T: Deferred> Deferred for Option<T> {}
+impl<T: HoldsFuture> HoldsFuture for Option<T> {}
 
 /// A `Result` or an `Option`.
-pub trait Holder {
-    /// What it holds.
+pub trait Container {
+    /// The type of the value inside.
     type Content;
 }
 
-impl<T, E> Holder for Result<T, E> {
+impl<T, E> Container for Result<T, E> {
     type Content = T;
 }
 
-impl<T> Holder for Option<T> {
+impl<T> Container for Option<T> {
     type Content = T;
 }
 
-/// The return type `R`, which has the method `covered` of its own where it is [`Deferred`], and that of [`Finished`] elsewhere.
-pub struct Returned<R>(Finished, PhantomData<fn() -> R>);
+/// The return type `R`. Its method `covered` is its own if `R` is [`HoldsFuture`], and the one of
+/// [`WithoutFuture`] otherwise.
+pub struct ReturnType<R>(WithoutFuture, PhantomData<fn() -> R>);
 
 /// A return type that holds no future.
 #[derive(Clone, Copy, Debug)]
-pub struct Finished;
+pub struct WithoutFuture;
 
 /// A return type that holds a future.
 #[derive(Clone, Copy, Debug)]
-pub struct Unfinished;
+pub struct WithFuture;
 
-impl<R> Returned<R> {
+impl<R> ReturnType<R> {
     /// Never called.
     #[inline]
     #[must_use]
     pub fn new(_never_run: fn() -> R) -> Self {
-        Self(Finished, PhantomData)
+        Self(WithoutFuture, PhantomData)
     }
 }
 
-impl<R: Deferred> Returned<R> {
-    /// The future in it.
+impl<R: HoldsFuture> ReturnType<R> {
+    /// The return type holds a future.
     #[inline]
     #[must_use]
-    pub fn covered(&self) -> Unfinished {
-        Unfinished
+    pub fn covered(&self) -> WithFuture {
+        WithFuture
     }
 }
 
-impl<R: Holder> Returned<R>
+impl<R: Container> ReturnType<R>
 where
-    R::Content: Deferred,
+    R::Content: HoldsFuture,
 {
-    /// The future in it, unless the type itself is one: without `fallback`, that is an error already.
+    /// The return type holds a future inside. A return type that is itself a future is an error
+    /// already, unless there is a `fallback`.
     #[inline]
     #[must_use]
-    pub fn content_covered(&self) -> Unfinished {
-        Unfinished
+    pub fn content_covered(&self) -> WithFuture {
+        WithFuture
     }
 }
 
-impl<R> Deref for Returned<R> {
-    type Target = Finished;
+impl<R> Deref for ReturnType<R> {
+    type Target = WithoutFuture;
 
     #[inline]
-    fn deref(&self) -> &Finished {
+    fn deref(&self) -> &WithoutFuture {
         &self.0
     }
 }
 
-impl Finished {
-    /// Nothing that is not finished.
+impl WithoutFuture {
+    /// The return type holds no future.
     #[inline]
     #[must_use]
     pub fn covered(&self) -> Self {
         *self
     }
 
-    /// The same.
+    /// The return type holds no future inside.
     #[inline]
     #[must_use]
     pub fn content_covered(&self) -> Self {
@@ -101,7 +104,7 @@ impl Finished {
     }
 }
 
-/// A return type that is finished, as all are but those that hold a future.
+/// A return type that holds no future.
 #[diagnostic::on_unimplemented(
     message = "the limit of this function would not cover the future that it returns",
     label = "the future in this type is polled after the call has ended",
@@ -114,13 +117,13 @@ pub trait Covered {
 }
 
 #[diagnostic::do_not_recommend]
-impl Covered for Finished {
+impl Covered for WithoutFuture {
     #[inline]
     fn check(self) {}
 }
 
-impl<R> fmt::Debug for Returned<R> {
+impl<R> fmt::Debug for ReturnType<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Returned").finish_non_exhaustive()
+        f.debug_struct("ReturnType").finish_non_exhaustive()
     }
 }

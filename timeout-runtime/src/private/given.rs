@@ -1,24 +1,25 @@
-//! The values that options are given.
+//! Checks and adds the values given to options.
 //!
-//! Generated code calls these as functions of their traits, as `arguments` says.
+//! Generated code calls the functions of these traits, as `arguments` explains.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::call::ask::Ask;
 use crate::call::checked::Checked;
+use crate::call::options::CallOptions;
 use crate::deadline::Deadline;
 use crate::error::TimeoutError;
 use crate::token::CancelToken;
 
-/// The type that an option takes, for values whose type is known without it, such as a variable.
+/// Declares the trait of the type that an option takes. It checks values of a known type, such as
+/// variables.
 macro_rules! takes {
     ($name:ident, $type:ty, $message:literal, $label:literal) => {
         #[doc = $message]
         #[diagnostic::on_unimplemented(message = $message, label = $label)]
         pub trait $name {
-            /// The value itself.
+            /// Returns the value.
             fn given(self) -> $type;
         }
 
@@ -35,141 +36,143 @@ macro_rules! takes {
 takes!(
     Ms,
     u64,
-    "`ms` takes a `u64`, and `{Self}` is none",
+    "`ms` takes a `u64`, but `{Self}` is not one",
     "this must be a `u64`; for a `Duration`, write `limit = ..`"
 );
 takes!(
     Secs,
     u64,
-    "`secs` takes a `u64`, and `{Self}` is none",
+    "`secs` takes a `u64`, but `{Self}` is not one",
     "this must be a `u64`; for a `Duration`, write `limit = ..`"
 );
 takes!(
     Limit,
     Duration,
-    "`limit` takes a `Duration`, and `{Self}` is none",
+    "`limit` takes a `Duration`, but `{Self}` is not one",
     "this must be a `Duration`; for a number, write `ms = ..` or `secs = ..`"
 );
 takes!(
     Grace,
     Duration,
-    "`grace` takes a `Duration`, and `{Self}` is none",
+    "`grace` takes a `Duration`, but `{Self}` is not one",
     "this must be a `Duration`, as in `Duration::from_millis(..)`"
 );
 takes!(
     MaxAbandoned,
     usize,
-    "`max_abandoned` takes a `usize`, and `{Self}` is none",
+    "`max_abandoned` takes a `usize`, but `{Self}` is not one",
     "this must be a `usize`"
 );
 
-/// What a shared deadline can be.
+/// A value of the `deadline` option.
 #[diagnostic::on_unimplemented(
-    message = "`deadline` takes a deadline, and `{Self}` is none",
+    message = "`deadline` takes a deadline, but `{Self}` is not one",
     label = "this must be a `Deadline` or an `Instant`; for a duration, write `limit = ..`"
 )]
-pub trait Until {
-    /// Adds a deadline besides the limit.
-    fn until(self, ask: Ask) -> Ask;
+pub trait SharedDeadline {
+    /// Adds the deadline to the options.
+    fn set(self, options: CallOptions) -> CallOptions;
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Into<Deadline>> Until for T {
-    fn until(self, ask: Ask) -> Ask {
-        ask.until(self.into())
+impl<T: Into<Deadline>> SharedDeadline for T {
+    fn set(self, options: CallOptions) -> CallOptions {
+        options.deadline(self.into())
     }
 }
 
-/// Tokens that stop a call.
+/// A value of the `upstream` option: tokens that cancel the call.
 #[diagnostic::on_unimplemented(
-    message = "`upstream` takes tokens, and `{Self}` is none",
+    message = "`upstream` takes tokens, but `{Self}` is not one",
     label = "this must be a `CancelToken`, an `Option` of one, or a slice of them"
 )]
 pub trait Upstream {
-    /// Links the tokens.
-    fn link(&self, ask: Ask) -> Ask;
+    /// Adds the tokens to the options.
+    fn link(&self, options: CallOptions) -> CallOptions;
 }
 
 #[diagnostic::do_not_recommend]
 impl Upstream for CancelToken {
-    fn link(&self, ask: Ask) -> Ask {
-        ask.link(self)
+    fn link(&self, options: CallOptions) -> CallOptions {
+        options.link(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Upstream> Upstream for Option<T> {
-    fn link(&self, ask: Ask) -> Ask {
+    fn link(&self, options: CallOptions) -> CallOptions {
         match self {
-            Some(token) => token.link(ask),
-            None => ask,
+            Some(token) => token.link(options),
+            None => options,
         }
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Upstream> Upstream for [T] {
-    fn link(&self, ask: Ask) -> Ask {
-        self.iter().fold(ask, |ask, token| token.link(ask))
+    fn link(&self, options: CallOptions) -> CallOptions {
+        self.iter()
+            .fold(options, |options, token| token.link(options))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Upstream, const N: usize> Upstream for [T; N] {
-    fn link(&self, ask: Ask) -> Ask {
-        self.as_slice().link(ask)
+    fn link(&self, options: CallOptions) -> CallOptions {
+        self.as_slice().link(options)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Upstream> Upstream for Vec<T> {
-    fn link(&self, ask: Ask) -> Ask {
-        self.as_slice().link(ask)
+    fn link(&self, options: CallOptions) -> CallOptions {
+        self.as_slice().link(options)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Upstream + ?Sized> Upstream for &T {
-    fn link(&self, ask: Ask) -> Ask {
-        T::link(self, ask)
+    fn link(&self, options: CallOptions) -> CallOptions {
+        T::link(self, options)
     }
 }
 
-/// The type of a parameter that bears the token's name.
+/// A parameter that has the token's name. It becomes an upstream token of the call.
 #[diagnostic::on_unimplemented(
     message = "a parameter with the token's name must be a `CancelToken` or a `&CancelToken`",
     label = "this parameter hides the token; rename it, or set `token = ..` to another name"
 )]
 pub trait CallerToken {
-    /// Links the caller's own token.
-    fn link(&self, ask: Ask) -> Ask;
+    /// Adds the caller's token to the options.
+    fn link(&self, options: CallOptions) -> CallOptions;
 }
 
 #[diagnostic::do_not_recommend]
 impl CallerToken for CancelToken {
-    fn link(&self, ask: Ask) -> Ask {
-        ask.link(self)
+    fn link(&self, options: CallOptions) -> CallOptions {
+        options.link(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl CallerToken for &CancelToken {
-    fn link(&self, ask: Ask) -> Ask {
-        ask.link(self)
+    fn link(&self, options: CallOptions) -> CallOptions {
+        options.link(self)
     }
 }
 
-/// How callers hand their token in, which decides how the body gets the call's own one. [`CallerToken`] reports a parameter of another
-/// type, and then [`OtherType`] keeps that type in the body, so that its use is no second mistake.
+/// How the caller passes its token, which decides how the body gets the token of the call.
+/// [`CallerToken`] reports a parameter of another type. Then [`OtherType`] keeps that type in the
+/// body, so that its use is not a second error.
 #[derive(Debug)]
 pub struct Caller<'a, T>(PhantomData<&'a T>, OtherType<T>);
 
-/// The type of a parameter that is no token.
+/// The type of a parameter that is not a token.
 #[derive(Debug)]
 pub struct OtherType<T>(PhantomData<fn() -> T>);
 
 impl<'a, T> Caller<'a, T> {
-    /// The parameter.
+    /// For the parameter of the caller.
     #[must_use]
     pub fn new(_: &'a T) -> Self {
         Self(PhantomData, OtherType(PhantomData))
@@ -177,7 +180,7 @@ impl<'a, T> Caller<'a, T> {
 }
 
 impl Caller<'_, CancelToken> {
-    /// By value.
+    /// The body gets the token by value.
     #[must_use]
     pub fn form(&self) -> ByValue {
         ByValue
@@ -185,7 +188,7 @@ impl Caller<'_, CancelToken> {
 }
 
 impl Caller<'_, &CancelToken> {
-    /// By reference.
+    /// The body gets the token by reference.
     #[must_use]
     pub fn form(&self) -> ByReference {
         ByReference
@@ -201,7 +204,7 @@ impl<T> Deref for Caller<'_, T> {
 }
 
 impl<T> OtherType<T> {
-    /// The form itself.
+    /// The body gets a value of the other type.
     #[must_use]
     pub fn form(&self) -> Self {
         Self(PhantomData)
@@ -210,28 +213,28 @@ impl<T> OtherType<T> {
     /// Never called.
     #[must_use]
     pub fn bind(self, _: &CancelToken) -> T {
-        unreachable!("the compiler has refused this")
+        unreachable!("the bound of the parameter fails at compile time")
     }
 }
 
-/// The body owns the call's token.
+/// The body owns the token of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct ByValue;
 
 impl ByValue {
-    /// The body's binding.
+    /// The token as the body gets it.
     #[must_use]
     pub fn bind(self, token: &CancelToken) -> CancelToken {
         token.clone()
     }
 }
 
-/// The body borrows the call's token.
+/// The body borrows the token of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct ByReference;
 
 impl ByReference {
-    /// The body's binding.
+    /// The token as the body gets it.
     #[must_use]
     pub fn bind(self, token: &CancelToken) -> &CancelToken {
         token
@@ -240,7 +243,7 @@ impl ByReference {
 
 /// A function that converts the error if there is no result.
 #[diagnostic::on_unimplemented(
-    message = "`fallback` takes a function of `TimeoutError` that returns `{R}`, and `{Self}` is none",
+    message = "`fallback` takes a function of `TimeoutError` that returns `{R}`, but `{Self}` is not one",
     label = "this must be a function, as in `|_| ..`"
 )]
 pub trait Fallback<R>: Sized {
@@ -253,18 +256,18 @@ pub trait Fallback<R>: Sized {
 #[diagnostic::do_not_recommend]
 impl<R, B: FnOnce(TimeoutError) -> R> Fallback<R> for B {}
 
-/// As [`Fallback`], with the type that a closure's arguments take.
+/// As [`Fallback`], for closures, whose arguments get their types from this bound.
 #[diagnostic::on_unimplemented(
-    message = "`fallback` takes a function of `TimeoutError` that returns `{R}`, and `{Self}` is none",
+    message = "`fallback` takes a function of `TimeoutError` that returns `{R}`, but `{Self}` is not one",
     label = "this must be a function, as in `|_| ..`"
 )]
-pub trait FallbackFn<R>: FnOnce(TimeoutError) -> R {}
+pub trait FallbackClosure<R>: FnOnce(TimeoutError) -> R {}
 
 #[diagnostic::do_not_recommend]
-impl<R, B: FnOnce(TimeoutError) -> R> FallbackFn<R> for B {}
+impl<R, B: FnOnce(TimeoutError) -> R> FallbackClosure<R> for B {}
 
 /// Gives a closure its expected type.
-pub fn fallback<R, B: FallbackFn<R>>(
+pub fn fallback<R, B: FallbackClosure<R>>(
     _never_run: fn() -> R,
     function: B,
 ) -> Checked<B, fn(TimeoutError) -> R> {

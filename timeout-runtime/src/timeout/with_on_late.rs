@@ -3,11 +3,11 @@
 use std::fmt;
 use std::future::Future;
 
+use crate::call::convert::{IntoOutcome, IntoResult, IntoReturn};
 use crate::call::inline;
-use crate::call::rim::{AsOutcome, AsResult, Finish};
+use crate::call::late_value::{LateGuard, OnLate, disarm, guard_operation, guard_returned_future};
 #[cfg(feature = "tokio")]
 use crate::call::task;
-use crate::call::unclaimed::{OnLate, Unclaimed, claim, unclaimed, unclaimed_maker};
 use crate::call::worker;
 use crate::error::TimeoutError;
 use crate::outcome::Outcome;
@@ -25,8 +25,8 @@ pub struct WithOnLate<'t, T, E, L> {
     on_late: OnLate<Result<T, E>, L>,
 }
 
-fn means<T, E: fmt::Debug, L>(answer: &Unclaimed<Result<T, E>, L>) -> Ending<'_> {
-    of_result(answer.answer())
+fn means<T, E: fmt::Debug, L>(guard: &LateGuard<Result<T, E>, L>) -> Ending<'_> {
+    of_result(guard.value())
 }
 
 impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
@@ -56,8 +56,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
         L: Send + 'static,
     {
-        let op = unclaimed(self.on_late, op);
-        claim(AsResult).finish(worker::sync_worker(self.timeout.ask(), means, op))
+        let op = guard_operation(self.on_late, op);
+        disarm(IntoResult).into_return(worker::sync_worker(self.timeout.options(), means, op))
     }
 
     /// [`Timeout::outcome`], with the function.
@@ -72,8 +72,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         E: fmt::Debug + Send + 'static,
         L: Send + 'static,
     {
-        let op = unclaimed(self.on_late, op);
-        claim(AsOutcome).finish(worker::sync_worker(self.timeout.ask(), means, op))
+        let op = guard_operation(self.on_late, op);
+        disarm(IntoOutcome).into_return(worker::sync_worker(self.timeout.options(), means, op))
     }
 
     /// [`Timeout::call_inline`], with the function.
@@ -90,8 +90,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         F: FnOnce(CancelToken) -> Result<T, E>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        let op = unclaimed(self.on_late, op);
-        claim(AsResult).finish(inline::sync_inline(self.timeout.ask(), means, op))
+        let op = guard_operation(self.on_late, op);
+        disarm(IntoResult).into_return(inline::sync_inline(self.timeout.options(), means, op))
     }
 
     /// [`Timeout::outcome_inline`], with the function.
@@ -104,8 +104,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         F: FnOnce(CancelToken) -> Result<T, E>,
         E: fmt::Debug,
     {
-        let op = unclaimed(self.on_late, op);
-        claim(AsOutcome).finish(inline::sync_inline(self.timeout.ask(), means, op))
+        let op = guard_operation(self.on_late, op);
+        disarm(IntoOutcome).into_return(inline::sync_inline(self.timeout.options(), means, op))
     }
 
     /// [`Timeout::call_async`], with the function.
@@ -126,8 +126,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         Fut: Future<Output = Result<T, E>>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        let op = unclaimed_maker(self.on_late, op);
-        self.timeout.run_inline(op, means, claim(AsResult))
+        let op = guard_returned_future(self.on_late, op);
+        self.timeout.run_inline(op, means, disarm(IntoResult))
     }
 
     /// [`Timeout::outcome_async`], with the function.
@@ -144,8 +144,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         Fut: Future<Output = Result<T, E>>,
         E: fmt::Debug,
     {
-        let op = unclaimed_maker(self.on_late, op);
-        self.timeout.run_inline(op, means, claim(AsOutcome))
+        let op = guard_returned_future(self.on_late, op);
+        self.timeout.run_inline(op, means, disarm(IntoOutcome))
     }
 
     /// `Timeout::call_task`, with the function.
@@ -169,8 +169,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
         L: Send + 'static,
     {
-        let op = unclaimed_maker(self.on_late, op);
-        task::async_task(self.timeout.ask(), means, op, claim(AsResult))
+        let op = guard_returned_future(self.on_late, op);
+        task::async_task(self.timeout.options(), means, op, disarm(IntoResult))
     }
 
     /// `Timeout::outcome_task`, with the function.
@@ -190,8 +190,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         E: fmt::Debug + Send + 'static,
         L: Send + 'static,
     {
-        let op = unclaimed_maker(self.on_late, op);
-        task::async_task(self.timeout.ask(), means, op, claim(AsOutcome))
+        let op = guard_returned_future(self.on_late, op);
+        task::async_task(self.timeout.options(), means, op, disarm(IntoOutcome))
     }
 
     /// [`Timeout::call_async_on_worker`], with the function.
@@ -214,8 +214,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
         L: Send + 'static,
     {
-        let op = unclaimed_maker(self.on_late, op);
-        worker::async_worker(self.timeout.ask(), means, op, claim(AsResult))
+        let op = guard_returned_future(self.on_late, op);
+        worker::async_worker(self.timeout.options(), means, op, disarm(IntoResult))
     }
 
     /// [`Timeout::outcome_async_on_worker`], with the function.
@@ -234,8 +234,8 @@ impl<'t, T, E, L> WithOnLate<'t, T, E, L> {
         E: fmt::Debug + Send + 'static,
         L: Send + 'static,
     {
-        let op = unclaimed_maker(self.on_late, op);
-        worker::async_worker(self.timeout.ask(), means, op, claim(AsOutcome))
+        let op = guard_returned_future(self.on_late, op);
+        worker::async_worker(self.timeout.options(), means, op, disarm(IntoOutcome))
     }
 }
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use crate::call::ask::Ask;
+use crate::call::convert::IntoReturn;
+use crate::call::options::CallOptions;
 use crate::call::returned_future::{ReturnedFutureCall, returned_future};
-use crate::call::rim::Finish;
 use crate::call::worker;
 use crate::deadline::Deadline;
 use crate::error::TimeoutError;
@@ -62,7 +62,7 @@ use crate::token::CancelToken;
 /// ```
 #[track_caller]
 pub fn within<F: Future>(limit: Duration, future: F) -> Within<F> {
-    Within::new(ask_here().limit(limit), future)
+    Within::new(options_here().limit(limit), future)
 }
 
 /// Runs `op` on a worker thread within `limit`, for blocking code; the calling thread is parked
@@ -100,7 +100,7 @@ where
     F: FnOnce(CancelToken) -> T + Send + 'static,
     T: Send + 'static,
 {
-    worker::sync_worker(ask_here().limit(limit), any_value, op)
+    worker::sync_worker(options_here().limit(limit), any_value, op)
 }
 
 /// Limits as methods of any future; each gives what [`within`] gives.
@@ -136,7 +136,7 @@ pub trait TimeoutFutureExt: Future + Sized {
     /// ```
     #[track_caller]
     fn within(self, limit: Duration) -> Within<Self> {
-        Within::new(ask_here().limit(limit), self)
+        Within::new(options_here().limit(limit), self)
     }
 
     /// Runs the future until `deadline` at the latest: a [`Deadline`] or an instant. Several futures
@@ -157,7 +157,7 @@ pub trait TimeoutFutureExt: Future + Sized {
     /// ```
     #[track_caller]
     fn within_deadline(self, deadline: impl Into<Deadline>) -> Within<Self> {
-        Within::new(ask_here().until(deadline.into()), self)
+        Within::new(options_here().deadline(deadline.into()), self)
     }
 
     /// Runs the future until `token` is cancelled. When it is, the future is polled once more, and
@@ -178,7 +178,7 @@ pub trait TimeoutFutureExt: Future + Sized {
     /// ```
     #[track_caller]
     fn with_cancel_token(self, token: &CancelToken) -> Within<Self> {
-        Within::new(ask_here().link(token), self)
+        Within::new(options_here().link(token), self)
     }
 }
 
@@ -199,9 +199,9 @@ pin_project! {
 }
 
 impl<F: Future> Within<F> {
-    fn new(ask: Ask, future: F) -> Self {
+    fn new(options: CallOptions, future: F) -> Self {
         Self {
-            call: returned_future(ask, any_value, |()| future, AsIs),
+            call: returned_future(options, any_value, |()| future, AsIs),
         }
     }
 }
@@ -223,10 +223,10 @@ impl<F: Future> fmt::Debug for Within<F> {
 /// The result as it is, without a conversion of the error.
 struct AsIs;
 
-impl<R> Finish<R> for AsIs {
+impl<R> IntoReturn<R> for AsIs {
     type Output = Result<R, TimeoutError>;
 
-    fn finish(self, ending: Result<R, TimeoutError>) -> Self::Output {
+    fn into_return(self, ending: Result<R, TimeoutError>) -> Self::Output {
         ending
     }
 }
@@ -241,11 +241,11 @@ static POLICIES: LazyLock<Mutex<HashMap<Location<'static>, &'static Policy>>> =
     LazyLock::new(Mutex::default);
 
 #[track_caller]
-fn ask_here() -> Ask {
+fn options_here() -> CallOptions {
     let place = *Location::caller();
     let policy = *lock(&*POLICIES).entry(place).or_insert_with(|| {
         let name = Box::leak(place.to_string().into_boxed_str());
         Box::leak(Box::new(Policy::new(name)))
     });
-    Ask::new(PolicyRef::Static(policy))
+    CallOptions::new(PolicyRef::Static(policy))
 }

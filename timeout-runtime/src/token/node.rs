@@ -233,7 +233,7 @@ impl Head {
     /// The node of the call that this token was created for, once that call has begun.
     fn call(&self) -> Option<NodeRef> {
         match self.terms {
-            Terms::Ahead(_) => self.first_parent(),
+            Terms::Unstarted(_) => self.first_parent(),
             _ => None,
         }
     }

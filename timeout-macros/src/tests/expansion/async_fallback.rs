@@ -12,11 +12,11 @@ async fn count(rows: &[Row]) -> usize {
         __timeout_p::options::fallback,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("count");
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     let __fallback = __timeout_p::Fallback::<usize>::checked(nothing).function();
-    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
-    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
+    let mut __call = __timeout_p::InlineCall::new(__options);
     let __op = async move {
         if false {
             return __timeout_p::never_run::<usize>();
@@ -30,6 +30,6 @@ async fn count(rows: &[Row]) -> usize {
             usize,
             _,
             _,
-        >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
+        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
         .await;
 }

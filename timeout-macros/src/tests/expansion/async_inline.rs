@@ -14,9 +14,9 @@ async fn stock(client: &Client, sku: &str) -> Result<u32, AppError> {
     __timeout_p::returns(
         <Result<u32, AppError> as __timeout_p::FromTimeout>::from_timeout,
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(50);
-    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(50);
+    let mut __call = __timeout_p::InlineCall::new(__options);
     let __op = async move {
         if false {
             return __timeout_p::never_run::<Result<u32, AppError>>();

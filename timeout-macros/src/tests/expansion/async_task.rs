@@ -16,15 +16,15 @@ async fn store(order: Order) -> Result<(), AppError> {
     __timeout_p::returns(
         <Result<(), AppError> as __timeout_p::FromTimeout>::from_timeout,
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(50);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(50);
     return __timeout_p::async_task::<
         Result<(), AppError>,
         _,
         _,
         _,
     >(
-            __ask,
+            __options,
             move |(): ()| async move {
                 if false {
                     return __timeout_p::never_run::<Result<(), AppError>>();

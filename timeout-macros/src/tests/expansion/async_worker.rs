@@ -17,17 +17,17 @@ async fn render(page: Page) -> Result<Html, AppError> {
     __timeout_p::returns(
         <Result<Html, AppError> as __timeout_p::FromTimeout>::from_timeout,
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.limit(__timeout_p::Duration::new(90u64, 0u32));
-    let __ask = __ask.grace(__timeout_p::Duration::new(0u64, 250000000u32));
-    let __ask = __ask.max_abandoned(4);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.limit(__timeout_p::Duration::new(90u64, 0u32));
+    let __options = __options.grace(__timeout_p::Duration::new(0u64, 250000000u32));
+    let __options = __options.max_abandoned(4);
     return __timeout_p::async_worker::<
         Result<Html, AppError>,
         _,
         _,
         _,
     >(
-            __ask,
+            __options,
             move |(): ()| async move {
                 if false {
                     return __timeout_p::never_run::<Result<Html, AppError>>();

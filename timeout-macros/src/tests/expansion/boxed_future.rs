@@ -27,13 +27,13 @@ where
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(
         __timeout_p::concat!(__timeout_p::module_path!(), "::", "count"),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(50);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(50);
     let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0)
         .function();
-    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
+    let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
     Box::pin(async move {
-        let mut __call = __timeout_p::InlineCall::new(__ask);
+        let mut __call = __timeout_p::InlineCall::new(__options);
         let __op = async move {
             if false {
                 return __timeout_p::never_run::<usize>();
@@ -46,7 +46,7 @@ where
                 usize,
                 _,
                 _,
-            >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
+            >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
             .await;
     })
 }

@@ -14,25 +14,25 @@ fn count(rows: Vec<Row>) -> usize {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("count");
     <usize as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<usize>).covered(),
+        __timeout_p::ReturnType::new(__timeout_p::never_run::<usize>).covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     let __fallback = __timeout_p::fallback(__timeout_p::never_run::<usize>, |_| 0)
         .function();
-    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
+    let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
     return __timeout_p::sync_worker_or::<
         usize,
         _,
         _,
         _,
     >(
-        __ask,
+        __options,
         __fallback,
         move |(): ()| -> usize {
             let rows = __timeout_p::Moved::moved(rows);
             ({ rows.len() })
         },
-        |__answer| __timeout_p::Answer(__answer).ending(),
+        |__value| __timeout_p::ReturnValue(__value).ending(),
     );
 }

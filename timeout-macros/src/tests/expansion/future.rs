@@ -18,15 +18,15 @@ pub fn load(
     __timeout_p::returns(
         <Result<Vec<u8>, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(__timeout_p::Ms::given(self.ms));
-    __timeout_p::made_inline::<
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(__timeout_p::Ms::given(self.ms));
+    __timeout_p::returned_future_inline::<
         Result<Vec<u8>, TimeoutError>,
         _,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |__token: __timeout_p::CancelToken| -> _ {
             let _ = &self;
             let id = id;

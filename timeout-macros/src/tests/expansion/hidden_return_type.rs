@@ -11,14 +11,14 @@ fn c(from: impl Into<String>) -> Result<impl Iterator<Item = u8> + use<>, Timeou
         __timeout_p::options::ms,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("c");
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     return __timeout_p::sync_worker::<
         Result<_, TimeoutError>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |(): ()| -> Result<_, TimeoutError> {
             let from = __timeout_p::MovedType::moved(from);
             ({ Ok(from.into().into_bytes().into_iter()) })

@@ -17,17 +17,17 @@ fn c() -> Option<u32> {
     __timeout_p::returns(<Option<u32> as __timeout_p::FromTimeout>::from_timeout);
     <Option<u32> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
+        __timeout_p::ReturnType::new(__timeout_p::never_run::<Option<u32>>)
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     return __timeout_p::sync_worker::<
         Option<u32>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |(): ()| -> Option<u32> {
             ({
                 let x = 3;

@@ -12,11 +12,11 @@ async fn wait(gate: Gate) {
         __timeout_p::options::fallback,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("wait");
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     let __fallback = __timeout_p::Fallback::<()>::checked(drop).function();
-    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
-    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
+    let mut __call = __timeout_p::InlineCall::new(__options);
     let __op = async move {
         if false {
             return __timeout_p::never_run::<()>();
@@ -32,6 +32,6 @@ async fn wait(gate: Gate) {
             (),
             _,
             _,
-        >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
+        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
         .await;
 }

@@ -17,37 +17,37 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
     );
     <Result<Connection, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(
+        __timeout_p::ReturnType::new(
                 __timeout_p::never_run::<Result<Connection, TimeoutError>>,
             )
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
-    let __on_late = __timeout_p::Late::<
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
+    let __on_late = __timeout_p::OnLateFunction::<
         Result<Connection, TimeoutError>,
     >::checked(give_back)
         .function();
-    let __on_late = __timeout_p::LateElsewhere::moved(__on_late);
-    let __on_late = __timeout_p::late(
+    let __on_late = __timeout_p::SendOnLate::moved(__on_late);
+    let __on_late = __timeout_p::on_late_call(
         __timeout_p::never_run::<Result<Connection, TimeoutError>>,
-        move |__answer| __on_late(__answer),
+        move |__value| __on_late(__value),
     );
     return __timeout_p::sync_worker_or::<
-        __timeout_p::Unclaimed<Result<Connection, TimeoutError>, _>,
+        __timeout_p::LateGuard<Result<Connection, TimeoutError>, _>,
         _,
         _,
         _,
     >(
-        __ask,
-        __timeout_p::claim_or_convert::<Result<Connection, TimeoutError>>(),
-        __timeout_p::unclaimed(
+        __options,
+        __timeout_p::disarm_or_convert::<Result<Connection, TimeoutError>>(),
+        __timeout_p::guard_operation(
             __on_late,
             move |(): ()| -> Result<Connection, TimeoutError> {
                 let pool = __timeout_p::Moved::moved(pool);
                 ({ pool.take() })
             },
         ),
-        __timeout_p::ending::<Result<Connection, TimeoutError>, _>(),
+        __timeout_p::guarded_ending::<Result<Connection, TimeoutError>, _>(),
     );
 }

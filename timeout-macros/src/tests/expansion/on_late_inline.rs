@@ -13,25 +13,25 @@ async fn connect(pool: &Pool) -> Connection {
         __timeout_p::options::fallback,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     let __on_late = __timeout_p::on_late(
             __timeout_p::never_run::<Connection>,
             |late| pool.put(late),
         )
         .function();
-    let __on_late = __timeout_p::late(
+    let __on_late = __timeout_p::on_late_call(
         __timeout_p::never_run::<Connection>,
-        move |__answer| __on_late(__answer),
+        move |__value| __on_late(__value),
     );
     let __fallback = __timeout_p::fallback(
             __timeout_p::never_run::<Connection>,
             |_| Connection::none(),
         )
         .function();
-    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
-    let mut __call = __timeout_p::InlineCall::new(__ask);
-    let __op = __timeout_p::unclaimed_future(
+    let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
+    let mut __call = __timeout_p::InlineCall::new(__options);
+    let __op = __timeout_p::guard_future(
         __on_late,
         async move {
             if false {
@@ -45,13 +45,13 @@ async fn connect(pool: &Pool) -> Connection {
     let __op = __timeout_p::pin!(__op);
     return __call
         .until_verdict_or::<
-            __timeout_p::Unclaimed<Connection, _>,
+            __timeout_p::LateGuard<Connection, _>,
             _,
             _,
         >(
-            __timeout_p::claim(__fallback),
+            __timeout_p::disarm(__fallback),
             __op,
-            |__answer| __timeout_p::Answer(__answer.answer()).ending(),
+            |__value| __timeout_p::ReturnValue(__value.value()).ending(),
         )
         .await;
 }

@@ -15,25 +15,25 @@ fn connect(
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("connect");
     __timeout_p::returns(<Option<Connection> as __timeout_p::FromTimeout>::from_timeout);
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
-    let __on_late = __timeout_p::Late::<Option<Connection>>::checked(give_back)
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
+    let __on_late = __timeout_p::OnLateFunction::<Option<Connection>>::checked(give_back)
         .function();
-    let __on_late = __timeout_p::late(
+    let __on_late = __timeout_p::on_late_call(
         __timeout_p::never_run::<Option<Connection>>,
-        move |__answer| __on_late(__answer),
+        move |__value| __on_late(__value),
     );
     __timeout_p::Box::pin(
-        __timeout_p::made_inline_or::<
-            __timeout_p::Unclaimed<Option<Connection>, _>,
+        __timeout_p::returned_future_inline_or::<
+            __timeout_p::LateGuard<Option<Connection>, _>,
             _,
             _,
             _,
             _,
         >(
-            __ask,
-            __timeout_p::claim_or_convert::<Option<Connection>>(),
-            __timeout_p::unclaimed_maker(
+            __options,
+            __timeout_p::disarm_or_convert::<Option<Connection>>(),
+            __timeout_p::guard_returned_future(
                 __on_late,
                 move |
                     (): (),
@@ -42,7 +42,7 @@ fn connect(
                     ({ Box::pin(pool.take()) })
                 },
             ),
-            __timeout_p::ending::<Option<Connection>, _>(),
+            __timeout_p::guarded_ending::<Option<Connection>, _>(),
         ),
     )
 }

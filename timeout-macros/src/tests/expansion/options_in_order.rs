@@ -20,16 +20,16 @@ pub(crate) async fn load(&self) -> Config {
         __timeout_p::options::name,
     ];
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new(NAME);
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
     let __given: usize = self.max();
-    let __ask = __ask.max_abandoned(__given);
+    let __options = __options.max_abandoned(__given);
     let __fallback = __timeout_p::Fallback::<Config>::checked(self.fallback())
         .function();
-    let __fallback = __timeout_p::or(move |__error| __fallback(__error));
+    let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
     let __given: __timeout_p::Duration = self.grace();
-    let __ask = __ask.grace(__given);
-    let __ask = __ask.limit(__timeout_p::Limit::given(self.config.lock().limit));
-    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __options = __options.grace(__given);
+    let __options = __options.limit(__timeout_p::Limit::given(self.config.lock().limit));
+    let mut __call = __timeout_p::InlineCall::new(__options);
     let __op = async move {
         if false {
             return __timeout_p::never_run::<Config>();
@@ -43,6 +43,6 @@ pub(crate) async fn load(&self) -> Config {
             Config,
             _,
             _,
-        >(__fallback, __op, |__answer| __timeout_p::Answer(__answer).ending())
+        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
         .await;
 }

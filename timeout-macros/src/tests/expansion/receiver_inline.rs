@@ -14,9 +14,9 @@ async fn load(mut self, _key: &str) -> Result<Value, TimeoutError> {
     __timeout_p::returns(
         <Result<Value, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
-    let mut __call = __timeout_p::InlineCall::new(__ask);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
+    let mut __call = __timeout_p::InlineCall::new(__options);
     let __op = async move {
         if false {
             return __timeout_p::never_run::<Result<Value, TimeoutError>>();

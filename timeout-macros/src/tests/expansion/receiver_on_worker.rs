@@ -15,17 +15,19 @@ fn load(self: Arc<Self>, key: String) -> Result<Value, TimeoutError> {
     );
     <Result<Value, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<Result<Value, TimeoutError>>)
+        __timeout_p::ReturnType::new(
+                __timeout_p::never_run::<Result<Value, TimeoutError>>,
+            )
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     return __timeout_p::sync_worker::<
         Result<Value, TimeoutError>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |(): ()| -> Result<Value, TimeoutError> {
             __timeout_p::Moved::lent(&self);
             let key = __timeout_p::Moved::moved(key);

@@ -22,19 +22,19 @@ where
         <Result<Option<&'a T>, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
     );
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(
+        __timeout_p::ReturnType::new(
                 __timeout_p::never_run::<Result<Option<&'a T>, TimeoutError>>,
             )
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.secs(__timeout_p::Secs::given(LIMIT));
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.secs(__timeout_p::Secs::given(LIMIT));
     return __timeout_p::sync_inline::<
         Result<Option<&'a T>, TimeoutError>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |(): ()| -> Result<Option<&'a T>, TimeoutError> {
             let rows = rows;
             ({ Ok(rows.iter().max()) })

@@ -19,17 +19,19 @@ pub fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {
     );
     <Result<usize, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
+        __timeout_p::ReturnType::new(
+                __timeout_p::never_run::<Result<usize, TimeoutError>>,
+            )
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     return __timeout_p::sync_worker::<
         Result<usize, TimeoutError>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |(): ()| -> Result<usize, TimeoutError> {
             let mut rows = __timeout_p::Moved::moved(rows);
             ({

@@ -16,20 +16,22 @@ fn scan(cancel_token: &CancelToken, rows: Vec<Row>) -> Result<usize, TimeoutErro
     );
     <Result<usize, TimeoutError> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
+        __timeout_p::ReturnType::new(
+                __timeout_p::never_run::<Result<usize, TimeoutError>>,
+            )
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
     let __form = __timeout_p::Caller::new(&cancel_token).form();
-    let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
+    let __options = __timeout_p::CallerToken::link(&cancel_token, __options);
     let _ = &cancel_token;
-    let __ask = __ask.ms(200);
+    let __options = __options.ms(200);
     return __timeout_p::sync_worker::<
         Result<usize, TimeoutError>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
             let rows = __timeout_p::Moved::moved(rows);
             let cancel_token = __form.bind(&__token);

@@ -24,24 +24,26 @@ fn scan(
         <Result<usize, TimeoutError> as __timeout_p::FromTimeout>::from_timeout,
     );
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<Result<usize, TimeoutError>>)
+        __timeout_p::ReturnType::new(
+                __timeout_p::never_run::<Result<usize, TimeoutError>>,
+            )
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
     let __form = __timeout_p::ByValue;
     #[cfg(unix)]
     let __form = __timeout_p::Caller::new(&cancel_token).form();
     #[cfg(unix)]
-    let __ask = __timeout_p::CallerToken::link(&cancel_token, __ask);
+    let __options = __timeout_p::CallerToken::link(&cancel_token, __options);
     #[cfg(unix)]
     let _ = &cancel_token;
-    let __ask = __ask.ms(200);
+    let __options = __options.ms(200);
     return __timeout_p::sync_inline::<
         Result<usize, TimeoutError>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |__token: __timeout_p::CancelToken| -> Result<usize, TimeoutError> {
             #[allow(unused_mut)]
             let mut cancel_token = __form.bind(&__token);

@@ -14,17 +14,17 @@ unsafe fn peek(at: *const u8) -> Option<u8> {
     static __TIMEOUT_POLICY: __timeout_p::Policy = __timeout_p::Policy::new("peek");
     __timeout_p::returns(<Option<u8> as __timeout_p::FromTimeout>::from_timeout);
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<Option<u8>>)
+        __timeout_p::ReturnType::new(__timeout_p::never_run::<Option<u8>>)
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY);
-    let __ask = __ask.ms(200);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY);
+    let __options = __options.ms(200);
     return __timeout_p::sync_inline::<
         Option<u8>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |(): ()| -> Option<u8> {
             let at = at;
             ({ Some(unsafe { *at }) })

@@ -21,19 +21,19 @@ fn ship(
     __timeout_p::returns(<Option<u32> as __timeout_p::FromTimeout>::from_timeout);
     <Option<u32> as __timeout_p::Sent>::sent();
     __timeout_p::Covered::check(
-        __timeout_p::Returned::new(__timeout_p::never_run::<Option<u32>>)
+        __timeout_p::ReturnType::new(__timeout_p::never_run::<Option<u32>>)
             .content_covered(),
     );
-    let __ask = __timeout_p::ask(&__TIMEOUT_POLICY).detached();
-    let __ask = __timeout_p::Until::until(request.deadline, __ask);
-    let __ask = __timeout_p::Upstream::link(&shutdown, __ask);
-    let __ask = __timeout_p::Upstream::link(&self.token(), __ask);
+    let __options = __timeout_p::call_options(&__TIMEOUT_POLICY).detached();
+    let __options = __timeout_p::SharedDeadline::set(request.deadline, __options);
+    let __options = __timeout_p::Upstream::link(&shutdown, __options);
+    let __options = __timeout_p::Upstream::link(&self.token(), __options);
     return __timeout_p::sync_worker::<
         Option<u32>,
         _,
         _,
     >(
-        __ask,
+        __options,
         move |(): ()| -> Option<u32> {
             __timeout_p::Moved::lent(&self);
             let request = __timeout_p::Moved::moved(request);

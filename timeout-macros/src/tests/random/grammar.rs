@@ -209,7 +209,14 @@ impl Item {
             is_silent: false,
         };
         item.qualifiers(kind, chance);
-        let name = chance.pick(&["f", "r#fn", "cancel_token", "t\u{e9}st", "__ask", "union"]);
+        let name = chance.pick(&[
+            "f",
+            "r#fn",
+            "cancel_token",
+            "t\u{e9}st",
+            "__options",
+            "union",
+        ]);
         item.push(&[" fn ", name, chance.pick(&words::GENERICS), "("]);
         item.receiver(chance);
         for _ in 0..chance.below(4) {

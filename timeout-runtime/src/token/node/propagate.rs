@@ -39,7 +39,7 @@ impl Head {
     pub(super) fn cause_from_parent(&self, cause: Cause) -> Cause {
         match self.terms {
             // The node of the call has translated it already.
-            Terms::Ahead(_) => cause,
+            Terms::Unstarted(_) => cause,
             _ if self.terms.is_call() => cause.entering(),
             _ => cause,
         }

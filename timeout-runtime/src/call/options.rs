@@ -13,7 +13,7 @@ use crate::workers::abandoned;
 
 /// The options of one call: the policy of its function, and the values for this call.
 #[must_use]
-pub struct Ask {
+pub struct CallOptions {
     pub(crate) policy: PolicyRef,
     pub(crate) limit: Option<Duration>,
     pub(crate) grace: Duration,
@@ -23,7 +23,7 @@ pub struct Ask {
     pub(crate) inherit: bool,
 }
 
-impl Ask {
+impl CallOptions {
     #[inline]
     pub(crate) fn new(policy: PolicyRef) -> Self {
         Self {
@@ -96,13 +96,13 @@ impl Ask {
         }
     }
 
-    /// A deadline besides the limit.
-    pub(crate) fn until(mut self, deadline: Deadline) -> Self {
+    /// A shared deadline besides the limit. The earlier one holds.
+    pub(crate) fn deadline(mut self, deadline: Deadline) -> Self {
         self.deadline = self.deadline.min(deadline);
         self
     }
 
-    /// Links a token that stops the call.
+    /// Adds an upstream token, which cancels the call.
     pub(crate) fn link(mut self, token: &CancelToken) -> Self {
         self.upstream.push(token.0.clone());
         self
@@ -115,9 +115,9 @@ impl Ask {
     }
 }
 
-impl fmt::Debug for Ask {
+impl fmt::Debug for CallOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ask")
+        f.debug_struct("CallOptions")
             .field("policy", &*self.policy)
             .field("limit", &self.limit)
             .finish_non_exhaustive()
