@@ -1,4 +1,4 @@
-//! Rule 1: one verdict, decided by one atomic word, taken by the caller's side.
+//! Every call has one outcome, which one atomic word decides.
 
 use crate::support;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutEr
 const GRACE: Duration = Duration::from_secs(60);
 
 #[test]
-fn an_answer_in_time_is_a_success_every_way() {
+fn every_runner_reports_a_result_in_time_as_a_success() {
     let recorder = record("one_verdict::in_time");
     for way in EVERY_WAY {
         let outcome = way.run(&limit("one_verdict::in_time", 60_000), |_| {
@@ -29,7 +29,7 @@ fn an_answer_in_time_is_a_success_every_way() {
 }
 
 #[test]
-fn an_operation_that_heeds_its_token_is_timed_out_every_way() {
+fn every_runner_times_out_an_operation_that_checks_its_token() {
     for way in EVERY_WAY {
         let outcome = way.run(&limit("one_verdict::heeds", short()), |token| {
             until_fired(&token)
@@ -42,7 +42,7 @@ fn an_operation_that_heeds_its_token_is_timed_out_every_way() {
 }
 
 #[test]
-fn an_operation_that_ignores_its_token_is_timed_out_where_the_caller_is_free() {
+fn an_operation_that_ignores_its_token_times_out_on_another_thread() {
     for way in APART {
         let gate = Gate::new();
         let held = gate.clone();
@@ -58,9 +58,9 @@ fn an_operation_that_ignores_its_token_is_timed_out_where_the_caller_is_free() {
     }
 }
 
-/// Guards against the success of an operation that held up its caller's clock until it had ended.
+/// A success used to count although its operation had blocked its caller past the limit.
 #[test]
-fn a_late_success_is_abandoned_unless_a_poll_in_place_returns_it() {
+fn a_late_success_is_abandoned_unless_an_inline_poll_returns_it() {
     for way in TIMED {
         let recorder = record("one_verdict::late");
         let returned = Gate::new();
@@ -86,7 +86,7 @@ fn a_late_success_is_abandoned_unless_a_poll_in_place_returns_it() {
 }
 
 #[test]
-fn a_success_within_the_grace_counts_every_way() {
+fn every_runner_accepts_a_success_within_the_grace() {
     let recorder = record("one_verdict::grace");
     for way in EVERY_WAY {
         let timeout = limit("one_verdict::grace", short()).with_grace(GRACE);
@@ -106,7 +106,7 @@ fn a_success_within_the_grace_counts_every_way() {
 }
 
 #[test]
-fn a_success_after_the_grace_is_abandoned_unless_a_poll_in_place_returns_it() {
+fn a_success_after_the_grace_is_abandoned_unless_an_inline_poll_returns_it() {
     for way in TIMED {
         let recorder = record("one_verdict::after_grace");
         let timeout =
@@ -134,9 +134,9 @@ fn a_success_after_the_grace_is_abandoned_unless_a_poll_in_place_returns_it() {
     }
 }
 
-/// Guards against a caller who looks at the clock before he looks for the answer.
+/// The caller used to check the clock before the published result.
 #[test]
-fn a_published_answer_wins_over_a_deadline_that_has_passed_too() {
+fn a_published_result_wins_over_a_passed_deadline() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncTask, Way::AsyncWorker] {
@@ -150,7 +150,7 @@ fn a_published_answer_wins_over_a_deadline_that_has_passed_too() {
         assert!(poll_once(&mut call, &published).is_pending());
         go.open();
         published.wait();
-        // The caller comes back long after the deadline.
+        // The caller polls the call long after the deadline.
         std::thread::sleep(Duration::from_millis(2_100));
         let ending = poll_once(&mut call, &Gate::new());
         assert!(
@@ -163,44 +163,44 @@ fn a_published_answer_wins_over_a_deadline_that_has_passed_too() {
     }
 }
 
-/// An answer that opens the first gate, and waits for the second, while it is asked what it means: between the operation's reading of
-/// the clock and its publication.
+/// A result whose `ending` opens the first gate and waits for the second one.
+/// The second gate stands between the operation's clock reading and its publication.
 enum Held {
-    Answer(Gate, Gate),
-    Neither(TimeoutError),
+    Result(Gate, Gate),
+    Ended(TimeoutError),
 }
 
 impl FromTimeout for Held {
     fn from_timeout(error: TimeoutError) -> Self {
-        Self::Neither(error)
+        Self::Ended(error)
     }
 
     fn ending(&self) -> Ending<'_> {
         match self {
-            Self::Answer(read, publish) => {
+            Self::Result(read, publish) => {
                 read.open();
                 publish.wait();
                 Ending::Answer
             }
-            Self::Neither(error) => Ending::Error(error),
+            Self::Ended(error) => Ending::Error(error),
         }
     }
 }
 
 annotated! {
     mod held, [name = "one_verdict::held", secs = 1], (read: Gate, publish: Gate) -> Held {
-        Held::Answer(read, publish)
+        Held::Result(read, publish)
     }
 }
 
 #[test]
-fn an_answer_in_time_that_is_published_too_late_is_abandoned() {
+fn a_result_in_time_that_is_published_too_late_is_abandoned() {
     for way in APART {
         let recorder = record("one_verdict::held");
         let (read, publish) = (Gate::new(), Gate::new());
         match held::call(way, read.clone(), publish.clone()) {
-            Held::Neither(error) => assert!(error.is_timed_out(), "{way:?}"),
-            Held::Answer(..) => panic!("{way:?}: an answer was published behind a shut gate"),
+            Held::Ended(error) => assert!(error.is_timed_out(), "{way:?}"),
+            Held::Result(..) => panic!("{way:?}: a result was published while the gate was shut"),
         }
         read.wait();
         publish.open();
@@ -214,7 +214,7 @@ fn an_answer_in_time_that_is_published_too_late_is_abandoned() {
     }
 }
 
-/// However near the operation comes to its end, its ending and its event agree, and no success is longer than allowed.
+/// Near the limit, outcome and event must agree, and no success may exceed limit and grace.
 #[test]
 fn no_success_is_longer_than_limit_and_grace() {
     const ROUNDS: usize = 60;

@@ -1,4 +1,4 @@
-//! Rule 2: only a success may tie with the end of the wait; an error must precede the signal.
+//! An error counts only before the cancellation; a success counts until the wait ends.
 
 use crate::support;
 use std::fmt;
@@ -10,7 +10,7 @@ use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, TimeoutError};
 const GRACE: Duration = Duration::from_secs(60);
 
 #[test]
-fn an_error_before_the_signal_is_a_failure_every_way() {
+fn every_runner_reports_an_error_before_the_cancellation_as_a_failure() {
     for way in EVERY_WAY {
         let recorder = record("only_a_success::before");
         let outcome = way.run(&limit("only_a_success::before", 60_000), |_| {
@@ -28,9 +28,9 @@ fn an_error_before_the_signal_is_a_failure_every_way() {
     }
 }
 
-/// Guards against the error of an operation that heeds its signal being taken for its own failure.
+/// The error of an operation that stops at its cancellation used to be its own failure.
 #[test]
-fn an_error_after_the_deadline_is_the_deadline_also_within_the_grace() {
+fn an_error_after_the_deadline_is_a_timeout_also_within_the_grace() {
     for way in EVERY_WAY {
         let recorder = record("only_a_success::grace");
         let timeout = limit("only_a_success::grace", short()).with_grace(GRACE);
@@ -54,7 +54,7 @@ fn an_error_after_the_deadline_is_the_deadline_also_within_the_grace() {
 }
 
 #[test]
-fn an_error_after_the_token_was_cancelled_is_the_cancellation() {
+fn an_error_after_the_cancellation_is_a_cancelled_outcome() {
     for way in EVERY_WAY {
         let recorder = record("only_a_success::cancelled");
         let timeout = limit("only_a_success::cancelled", 60_000).with_grace(GRACE);
@@ -78,7 +78,7 @@ fn an_error_after_the_token_was_cancelled_is_the_cancellation() {
 }
 
 #[test]
-fn a_success_after_the_token_was_cancelled_is_a_success() {
+fn a_success_after_the_cancellation_is_a_success() {
     for way in EVERY_WAY {
         let timeout = limit("only_a_success::success", 60_000).with_grace(GRACE);
         let outcome = way.run(&timeout, |token| {
@@ -92,9 +92,9 @@ fn a_success_after_the_token_was_cancelled_is_a_success() {
     }
 }
 
-/// The clock alone decides, where nobody has asked for a token and nobody gives the signal.
+/// The clock decides alone if the operation takes no token or the limit does not cancel it.
 #[test]
-fn an_error_after_the_deadline_is_the_deadline_where_no_token_fires() {
+fn an_error_after_the_deadline_is_a_timeout_without_a_cancelled_token() {
     for cancel in [true, false] {
         let timeout = limit("only_a_success::clock", short()).cancel_on_timeout(cancel);
         let outcome = Way::SyncInline.run(&timeout, |_| {
@@ -105,7 +105,8 @@ fn an_error_after_the_deadline_is_the_deadline_where_no_token_fires() {
     }
 }
 
-/// An error whose `Debug` opens the first gate and waits for the second: between the reading of the clock and the publication.
+/// An error whose `Debug` opens the first gate and waits for the second one.
+/// The second gate stands between the operation's clock reading and its publication.
 struct Slow(Gate, Gate);
 
 impl fmt::Debug for Slow {
@@ -154,9 +155,9 @@ annotated! {
     }
 }
 
-/// `None` is what a search finds when there is nothing, and what it gives up with when it is told to.
+/// `None` is the result of a search without a match, and of a search that was cancelled.
 #[test]
-fn no_value_is_a_success_before_the_signal_and_like_an_error_after_it() {
+fn none_is_a_success_before_the_cancellation_and_an_error_after_it() {
     for way in EVERY_WAY {
         let recorder = record("only_a_success::nothing");
         assert_eq!(nothing::call(way, None, false), None);

@@ -1,4 +1,4 @@
-//! Functions that return a future: made at the call, under way and within the limit from the first poll on.
+//! Functions that return a future: built at the call, and limited from the first poll on.
 
 use crate::support;
 use std::cell::Cell;
@@ -20,7 +20,7 @@ type Answer = Result<u32, TimeoutError>;
 
 const LIMIT: Duration = Duration::from_millis(50);
 
-/// One that is not in the way of an operation that ends by itself.
+/// A limit that does not pass during a test.
 fn limit(hangs: bool) -> Duration {
     if hangs { LIMIT } else { support::SOON }
 }
@@ -55,7 +55,7 @@ fn boxed(
 }
 
 #[test]
-fn the_answer_of_the_future_is_the_answer_of_the_call() {
+fn the_result_of_the_future_is_the_result_of_the_call() {
     let drops = Drops::default();
     let recorder = record("returned_futures::plain");
     assert_eq!(block_on(plain(21, false, drops.value())).unwrap(), 42);
@@ -90,7 +90,7 @@ fn eager(made: &Gate) -> impl Future<Output = Answer> + use<> {
 }
 
 #[test]
-fn options_and_the_eager_part_run_at_the_call_and_the_clock_starts_at_the_first_poll() {
+fn the_eager_part_runs_at_the_call_and_the_limit_starts_at_the_first_poll() {
     let made = Gate::new();
     let call = eager(&made);
     assert!(made.is_open());
@@ -107,7 +107,7 @@ fn panics(at_the_call: bool) -> impl Future<Output = Answer> {
 }
 
 #[test]
-fn a_panic_comes_through_from_where_it_happens() {
+fn a_panic_is_resumed_at_the_call_or_at_the_poll() {
     let recorder = record("returned_futures::panics");
     let text = |payload: Box<dyn std::any::Any + Send>| *payload.downcast::<&str>().unwrap();
     let at_the_call = catch_unwind(|| drop(panics(true))).unwrap_err();
@@ -120,7 +120,7 @@ fn a_panic_comes_through_from_where_it_happens() {
     assert_eq!(recorder.kinds(), [panicked]);
 }
 
-/// The token in the eager part, and what it was like in the operation.
+/// The token from the eager part, and its deadline in the operation.
 #[derive(Default)]
 struct Seen {
     token: Option<CancelToken>,
@@ -144,7 +144,7 @@ macro_rules! watched {
             let token = cancel_token.clone();
             {
                 let mut seen = see.lock().unwrap();
-                assert_eq!(token.deadline(), Deadline::never(), "it has not begun");
+                assert_eq!(token.deadline(), Deadline::never(), "the call has not started");
                 assert_eq!(token.cause(), None);
                 seen.child = Some(token.child());
                 seen.token = Some(token);
@@ -165,11 +165,11 @@ macro_rules! watched {
     )*};
 }
 
-// Of each name the events are counted in one test.
+// All calls of one name are made in one test, which counts their events.
 watched!(watched cancelled dropped dropped_unpolled);
 
 #[test]
-fn a_token_given_out_at_the_call_is_the_token_of_the_call() {
+fn a_token_taken_at_the_call_is_the_token_of_the_operation() {
     let see = See::default();
     let error = block_on(watched(see.clone(), 50, true)).unwrap_err();
     assert!(error.is_timed_out(), "{error:?}");
@@ -188,7 +188,7 @@ fn a_token_given_out_at_the_call_is_the_token_of_the_call() {
 }
 
 #[test]
-fn the_token_of_a_call_that_ended_in_time_knows_no_deadline() {
+fn the_token_of_a_call_that_ended_in_time_has_no_deadline() {
     let see = See::default();
     assert_eq!(
         block_on(watched(see.clone(), support::short(), false)).unwrap(),
@@ -204,7 +204,7 @@ fn the_token_of_a_call_that_ended_in_time_knows_no_deadline() {
 }
 
 #[test]
-fn the_token_of_a_blocked_future_fires_without_a_poll() {
+fn the_token_of_a_blocked_future_is_cancelled_without_a_poll() {
     #[timeout(name = "returned_futures::blocks", ms = 50)]
     fn blocks() -> impl Future<Output = Answer> {
         async move {
@@ -230,28 +230,28 @@ fn cancelling_the_token_ends_the_call() {
 }
 
 #[test]
-fn a_call_whose_token_fired_before_the_first_poll_does_not_start() {
+fn a_call_that_is_cancelled_before_its_first_poll_does_not_start() {
     let see = See::default();
     let call = watched(see.clone(), 60_000, false);
     see.lock().unwrap().token.as_ref().unwrap().cancel();
     let error = block_on(call).unwrap_err();
     assert_eq!(error.status(), CallStatus::NotStarted);
     assert!(error.is_cancelled());
-    assert_eq!(see.lock().unwrap().deadline, None, "it was polled");
+    assert_eq!(see.lock().unwrap().deadline, None, "the future was polled");
 }
 
 #[test]
-fn a_call_that_is_refused_fires_its_token() {
+fn a_refused_call_cancels_its_token() {
     let see = See::default();
     let error = block_on(watched(see.clone(), 0, false)).unwrap_err();
     assert_eq!(error.status(), CallStatus::NotStarted);
     let seen = see.lock().unwrap();
-    assert_eq!(seen.deadline, None, "it was polled");
+    assert_eq!(seen.deadline, None, "the future was polled");
     assert_eq!(seen.cause(), Some(Cause::TimedOut));
 }
 
 #[test]
-fn a_call_that_is_dropped_fires_its_token() {
+fn a_dropped_future_cancels_its_token() {
     let see = See::default();
     let recorder = record("returned_futures::dropped");
     let mut call = Box::pin(dropped(see.clone(), 60_000, true));
@@ -277,7 +277,7 @@ fn below(stop: CancelToken) -> impl Future<Output = Answer> {
 }
 
 #[test]
-fn a_token_further_up_ends_the_call() {
+fn an_upstream_token_ends_the_call() {
     let stop = CancelToken::new();
     let mut call = pin!(below(stop.clone()));
     assert!(poll_once(&mut call, &Gate::new()).is_pending());
@@ -295,7 +295,7 @@ async fn outer() -> Answer {
 }
 
 #[test]
-fn the_call_around_it_bounds_it() {
+fn an_enclosing_call_limits_a_returned_future() {
     assert!(block_on(outer()).unwrap_err().is_timed_out());
 }
 
@@ -312,7 +312,7 @@ fn forwards(
 }
 
 #[test]
-fn a_callers_token_stops_it() {
+fn a_token_in_an_argument_stops_a_returned_future() {
     let stop = CancelToken::new();
     assert!(block_on(forwards(&stop, LIMIT)).unwrap_err().is_timed_out());
     assert!(!stop.is_cancelled());
@@ -326,9 +326,9 @@ thread_local! {
     static DEADLINE_AT_DROP: Cell<Option<Deadline>> = const { Cell::new(None) };
 }
 
-struct Looks;
+struct ReadsDeadline;
 
-impl Drop for Looks {
+impl Drop for ReadsDeadline {
     fn drop(&mut self) {
         DEADLINE_AT_DROP.set(Some(Deadline::current()));
     }
@@ -336,15 +336,15 @@ impl Drop for Looks {
 
 #[timeout(name = "returned_futures::drops_inside", ms = 50)]
 fn drops_inside() -> impl Future<Output = Answer> {
-    let looks = Looks;
+    let reads = ReadsDeadline;
     async move {
         std::future::pending::<()>().await;
-        drop(looks);
+        drop(reads);
         Ok(7)
     }
 }
 
-/// Guards against a frame that stays in place after a finished call whose future lives on.
+/// The frame of a finished call used to stay installed while its future was alive.
 #[test]
 fn the_operation_is_dropped_inside_its_call() {
     let mut finished = pin!(drops_inside());
@@ -492,9 +492,9 @@ mod in_async_traits {
         future
     }
 
-    /// Guards against a limit on nothing but the making of the future.
+    /// The limit used to cover only the building of the future.
     #[test]
-    fn the_limit_bounds_the_awaited_work() {
+    fn the_limit_covers_the_awaited_operation() {
         in_runtime(async {
             let map = Arc::new(Map(7));
             let start = Instant::now();

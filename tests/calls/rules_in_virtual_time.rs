@@ -1,4 +1,4 @@
-//! Random calls inside calls, in paused time, against a model of the rules: who ends when, and why, what is told, given and read.
+//! Random nested calls in paused time, compared with a model of the rules for outcomes and events.
 
 use crate::{rules, scenario, seen, stage};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use seen::{Ending, Seen};
 use stage::{Note, OVER, Sight, Told, play};
 use timeout_runtime::{CallStatus, Cause, EventKind, Failure};
 
-/// What the return of a call has to say of its ending.
+/// Status that a call with this outcome returns.
 fn status(ending: Ending) -> Option<CallStatus> {
     Some(match ending {
         Ending::Answered(Answer::Ok) => CallStatus::Ok,
@@ -26,49 +26,50 @@ fn status(ending: Ending) -> Option<CallStatus> {
 
 type Check = Result<(), TestCaseError>;
 
-/// Rule 5.
+/// Checks the start: at entry, with the limits that nested calls inherit.
 fn check_start(played: &Played<'_>, depth: usize) -> Check {
     let seen = &played.seen[depth];
     if let Some((at, left)) = seen.started {
-        prop_assert_eq!(Some(at), seen.entered, "it starts on entry");
+        prop_assert_eq!(Some(at), seen.entered, "the operation starts on entry");
         let inside = played.inside(depth);
         let expected = (inside != NEVER).then(|| inside - at);
-        prop_assert_eq!(left, expected, "what is left to calls inside");
+        prop_assert_eq!(left, expected, "time left for nested calls");
         prop_assert!(
             played.ended_rightly(depth),
-            "the operation ended otherwise: {:?}",
+            "the operation ended in another way: {:?}",
             seen.ended
         );
     }
     let is_innermost = depth + 1 == played.seen.len();
     prop_assert!(
         is_innermost || played.called_rightly(depth),
-        "the call inside"
+        "the nested call"
     );
     Ok(())
 }
 
-/// Rules 1 to 4.
+/// Checks the outcome: its cause, its time, and what the call returns for it.
 fn check_ending(played: &Played<'_>, depth: usize) -> Check {
     let (seen, allowed) = (&played.seen[depth], played.endings(depth));
     let Some((at, ending)) = seen.ending() else {
-        return Err(TestCaseError::fail("each call has a verdict"));
+        return Err(TestCaseError::fail("each call has an outcome"));
     };
     prop_assert!(
         allowed.contains(&(at, ending)),
         "{ending:?} at {at}, not one of {allowed:?}"
     );
     let refused = matches!(ending, Ending::NotStarted(_));
-    prop_assert!(
-        !refused || seen.started.is_none(),
-        "it started all the same"
-    );
+    prop_assert!(!refused || seen.started.is_none(), "a refused call started");
 
     let Some((returned_at, returned)) = seen.returned else {
-        prop_assert_eq!(ending, Ending::Dropped, "it never returned");
+        prop_assert_eq!(ending, Ending::Dropped, "the call never returned");
         return Ok(());
     };
-    prop_assert_eq!(returned_at, at, "it returns with its verdict");
+    prop_assert_eq!(
+        returned_at,
+        at,
+        "the call returns when its outcome is decided"
+    );
     prop_assert_eq!(Some(returned.status), status(ending));
     prop_assert_eq!(returned.panicked, ending == Ending::Answered(Answer::Panic));
     let elapsed = at - seen.entered.unwrap_or(at);
@@ -81,24 +82,25 @@ fn check_ending(played: &Played<'_>, depth: usize) -> Check {
     Ok(())
 }
 
-/// Rules 6 and 7.
-fn check_told(played: &Played<'_>, depth: usize) -> Check {
+/// Checks the events: one for the outcome, at most one late event, and their contents.
+fn check_events(played: &Played<'_>, depth: usize) -> Check {
     let seen = &played.seen[depth];
     let (Some((verdict, late)), Some((at, ending))) = (seen.told.split_first(), seen.ending())
     else {
-        return Err(TestCaseError::fail("each call has a verdict"));
+        return Err(TestCaseError::fail("each call has an outcome"));
     };
     let one_number = late.iter().all(|(_, told)| told.id == verdict.1.id);
-    prop_assert!(one_number, "one call, one number");
-    let told_late: Vec<_> = late.iter().map(|(at, told)| (*at, answer(told))).collect();
+    prop_assert!(one_number, "all events of a call have its number");
+    let late_events: Vec<_> = late.iter().map(|(at, told)| (*at, answer(told))).collect();
     let expected = played.late(depth).map(|(at, answer)| (at, Some(answer)));
-    prop_assert_eq!(told_late, Vec::from_iter(expected), "what is told late");
+    prop_assert_eq!(late_events, Vec::from_iter(expected), "late events");
     let limit = played.scenario.calls[depth]
         .limit
         .map(Duration::from_millis);
     prop_assert!(seen.told.iter().all(|(_, told)| told.limit == limit));
 
-    // Of an answer, also of a late one, it is the operation's; of other endings, that of the caller's going.
+    // For a result, also a late one, it is the operation's time; otherwise the time until the
+    // return.
     let entered = seen.entered.unwrap_or(at);
     let ended = seen.ended.map_or(at, |(at, _)| at);
     let is_answer = matches!(ending, Ending::Answered(_));
@@ -118,10 +120,10 @@ fn answer(late: &Told) -> Option<Answer> {
     }
 }
 
-/// Rules 4, 6 and 8.
+/// Checks the causes that the call's token has over time.
 fn check_token(played: &Played<'_>, depth: usize) -> Check {
     let seen = &played.seen[depth];
-    // A runtime that is shut down cancels what is left.
+    // Shutting the runtime down cancels the remaining calls.
     let told = seen.told.iter().filter(|(at, _)| *at < OVER);
     let reads = told.map(|(at, told)| (*at, told.token));
     let at_last = (OVER, seen.reads);
@@ -135,12 +137,16 @@ fn check_token(played: &Played<'_>, depth: usize) -> Check {
     if let (Some((_, Ending::Ended(cause))), [(_, verdict), ..]) = (seen.ending(), &seen.told[..])
         && played.scenario.calls[depth].cancel
     {
-        prop_assert_eq!(verdict.token, Some(cause), "it has fired before the event");
+        prop_assert_eq!(
+            verdict.token,
+            Some(cause),
+            "the token is cancelled before the event"
+        );
     }
     Ok(())
 }
 
-/// Rule 6: the verdict event, then the return; the end of the operation, then the late event.
+/// Checks the order: outcome event, then return; end of the operation, then late event.
 fn check_order(notes: &[Note], depth: usize) -> Check {
     let of_call: Vec<_> = notes.iter().filter(|note| note.depth == depth).collect();
     let place = |is: fn(&Sight) -> bool| of_call.iter().position(|note| is(&note.sight));
@@ -158,7 +164,7 @@ fn check(played: &Played<'_>, notes: &[Note]) -> Check {
     for depth in (0..played.seen.len()).filter(entered) {
         check_start(played, depth)?;
         check_ending(played, depth)?;
-        check_told(played, depth)?;
+        check_events(played, depth)?;
         check_token(played, depth)?;
         check_order(notes, depth)?;
     }
@@ -179,7 +185,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_call_ends_as_the_rules_say(scenario in scenario()) {
+    fn every_call_follows_the_rules(scenario in scenario()) {
         let notes = play(&scenario);
         let seen = (0..scenario.calls.len()).map(|depth| Seen::of(&notes, depth));
         let played = Played { scenario: &scenario, seen: seen.collect() };

@@ -1,6 +1,7 @@
-//! Thousands of calls that end close to their limits, on real threads, by the real clock, and what holds whichever way each race goes.
+//! Thousands of calls on real threads end close to their limits and keep the rules in every race.
 //!
-//! A seed says what is called and when. One that fails is printed with the command that runs it again, many times over.
+//! A seed determines the calls and their times. A failed seed is printed with the command that runs
+//! it again many times.
 
 use crate::{contested, crowd, seeded};
 use std::collections::{HashMap, HashSet};
@@ -18,15 +19,15 @@ use timeout_runtime::{CallStatus, add_listener};
 
 const SEEDS: usize = 20_000;
 const AT_ONCE: usize = 4;
-/// So often a seed is run again that somebody asks for.
+/// Number of runs of a seed from the environment variable.
 const AGAIN: usize = 500;
-/// After so long no other seed is begun, however few there were.
+/// No seed is started after this time, however few have run.
 const ENOUGH: Duration = Duration::from_secs(30);
 
 const VARIABLE: &str = "TIMEOUT_STRESS_SEED";
 const COMMAND: &str = "cargo test -p timeout-tests --test stressed_calls";
 
-/// Adds and removes listeners; each hears of an ending once at most.
+/// Adds and removes listeners; each must receive an outcome at most once.
 fn come_and_go(times: u64) {
     for _ in 0..times {
         let heard = Arc::<Mutex<HashSet<_>>>::default();
@@ -40,11 +41,14 @@ fn come_and_go(times: u64) {
             doubled.fetch_or(!is_news, Ordering::SeqCst);
         });
         thread::sleep(Duration::from_micros(100));
-        assert!(!twice.load(Ordering::SeqCst), "an ending was told twice");
+        assert!(
+            !twice.load(Ordering::SeqCst),
+            "a listener received an outcome twice"
+        );
     }
 }
 
-/// How the calls of the scenario have ended; `None` for those that were dropped.
+/// Returns the outcomes of the scenario's calls; `None` for a dropped call.
 fn run(scenario: &Scenario) -> Vec<Option<CallStatus>> {
     let cases: Vec<_> = scenario.calls.iter().map(|call| Case::of(*call)).collect();
     let cancels = cases.iter().filter(|case| case.call.upstream.is_some());
@@ -78,18 +82,20 @@ fn run(scenario: &Scenario) -> Vec<Option<CallStatus>> {
     cases.iter().map(check).collect()
 }
 
-/// Runs what `seed` stands for; if that fails, says how to do it again.
+/// Runs the scenario of `seed`. On failure, prints the command that repeats it.
 fn try_seed(seed: u64) -> Vec<Option<CallStatus>> {
     let ending = catch_unwind(|| ends(move || run(&Scenario::of(seed))));
     ending.unwrap_or_else(|panic| {
         let scenario = Scenario::of(seed);
-        eprintln!("seed {seed} has failed; again: {VARIABLE}={seed} {COMMAND}\n{scenario:#?}");
+        eprintln!(
+            "seed {seed} failed; run it again with {VARIABLE}={seed} {COMMAND}\n{scenario:#?}"
+        );
         resume_unwind(panic)
     })
 }
 
 #[test]
-fn calls_that_end_close_to_their_limits_keep_the_rules_whoever_wins() {
+fn calls_that_end_close_to_their_limits_keep_the_rules() {
     if let Ok(seed) = env::var(VARIABLE) {
         let seed = seed.parse().expect("a seed is a number");
         return (0..AGAIN).for_each(|_| drop(try_seed(seed)));
@@ -113,6 +119,6 @@ fn calls_that_end_close_to_their_limits_keep_the_rules_whoever_wins() {
         CallStatus::NotStarted,
     ];
     for ending in endings.map(Some).into_iter().chain([None]) {
-        assert!(seen.contains_key(&ending), "none has ended as {ending:?}");
+        assert!(seen.contains_key(&ending), "no call ended as {ending:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! How a call ends, for everything that can end it: in every way to run, whatever the operation does, with and without grace.
+//! The outcome of a call for each cause, runner and kind of operation, with and without grace.
 
 use crate::{crowd, endings, fault, support};
 use std::collections::HashMap;
@@ -20,15 +20,15 @@ use tokio::runtime::{Builder, Runtime};
 
 const LONG: Duration = Duration::from_secs(60);
 const BRIEF_GRACE: Duration = Duration::from_millis(100);
-/// So many calls are made at once.
+/// Number of calls that run at the same time.
 const AT_ONCE: usize = 16;
 
-/// A limit that passes.
+/// A limit that passes during the test.
 fn brief() -> Duration {
     2 * short_limit()
 }
 
-/// With a thread for each task that blocks one.
+/// A runtime with a thread for each blocked task.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     Builder::new_multi_thread()
         .worker_threads(AT_ONCE)
@@ -38,7 +38,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 
 type Told = (EventKind<'static>, Option<Cause>);
 
-/// One call that comes to the end of its row.
+/// One call, for one row of the table.
 struct Case {
     row: Row,
     limit: Duration,
@@ -50,12 +50,13 @@ struct Case {
     token: OnceLock<CancelToken>,
     started: Gate,
     fired: Gate,
-    /// Opens when the call has ended, or, for an operation that ends first, when it may.
+    /// Opens when the call has ended, or earlier if the row lets the operation end first.
     released: Gate,
     told: (Mutex<Vec<Told>>, Condvar),
 }
 
-/// Each case has a limit of its own, by some nanoseconds, and its events are known by it.
+/// Cases by limit. Each case has a limit of its own, by some nanoseconds, which identifies its
+/// events.
 static CASES: Mutex<Option<HashMap<Duration, Arc<Case>>>> = Mutex::new(None);
 
 fn listen() -> ListenerHandle {
@@ -112,10 +113,13 @@ impl Case {
     }
 }
 
-/// The operation.
+/// The operation of the call.
 impl Case {
     fn begin(&self, token: &CancelToken) {
-        assert!(self.token.set(token.clone()).is_ok(), "it starts once");
+        assert!(
+            self.token.set(token.clone()).is_ok(),
+            "the operation starts once"
+        );
         self.started.open();
     }
 
@@ -123,7 +127,11 @@ impl Case {
         self.begin(token);
         match self.row.body {
             Body::StopsWithError | Body::StopsWithAnswer => {
-                assert_ne!(token.wait_timeout(SOON), None, "it never fired");
+                assert_ne!(
+                    token.wait_timeout(SOON),
+                    None,
+                    "the token was never cancelled"
+                );
             }
             _ => self.block(),
         }
@@ -153,7 +161,7 @@ impl Case {
     }
 
     fn end(&self) -> Answer {
-        // The clock may stand at the very instant of the end.
+        // The clock must advance past the instant at which the call could end.
         let now = Instant::now();
         while Instant::now() == now {}
         match self.row.body {
@@ -181,7 +189,7 @@ attribute! { mod plain_with_grace, [, grace = case.grace], (case: Arc<Case>) }
 attribute! { mod given, [], (case: Arc<Case>, cancel_token: CancelToken) }
 attribute! { mod given_with_grace, [, grace = case.grace], (case: Arc<Case>, cancel_token: CancelToken) }
 
-/// The call.
+/// The call of the row.
 impl Case {
     fn context(&self) -> CallContext {
         let context = CallContext::detached();
@@ -215,7 +223,7 @@ impl Case {
         }
     }
 
-    /// The call of an async way, not polled yet.
+    /// Returns the call of an async runner, not yet polled.
     fn start(self: &Arc<Self>) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
         let (case, given) = (Arc::clone(self), self.parameter.clone());
         let way = self.row.way;
@@ -232,7 +240,7 @@ impl Case {
         }
     }
 
-    /// Starts the call and drops it; its answer if it comes at once.
+    /// Starts the call and drops it. Returns its result if the first poll is ready.
     fn start_and_drop(self: &Arc<Self>) -> Option<Answer> {
         let (mut call, woken) = (self.start(), Gate::new());
         if let Poll::Ready(answer) = poll_once(&mut call, &woken) {
@@ -267,7 +275,7 @@ impl Case {
     }
 }
 
-/// Brings `row` to its end.
+/// Runs the call of `row` and checks its outcome.
 fn run(row: Row, number: usize) {
     let case = Case::new(row, number);
     let expected = row.ending();
@@ -284,15 +292,19 @@ fn run(row: Row, number: usize) {
             _ => Some(case.call()),
         })
     });
-    let at_once = case.told(0);
-    let token = case.token.get().expect("it has started");
+    let at_return = case.told(0);
+    let token = case.token.get().expect("the operation has started");
     assert_eq!(token.cause(), expected.token, "{row:?}");
     assert!(
-        !at_once.is_empty(),
-        "{row:?}: the event comes before the return"
+        !at_return.is_empty(),
+        "{row:?}: the event must precede the return"
     );
     if row.body == Body::Ignores && row.way.abandons() {
-        assert_eq!(at_once.len(), 1, "{row:?}: the operation runs on");
+        assert_eq!(
+            at_return.len(),
+            1,
+            "{row:?}: the operation is still running"
+        );
     }
     case.released.open();
     let told = case.told(expected.events.len());
@@ -321,7 +333,7 @@ impl Case {
         let (row, elapsed) = (self.row, error.elapsed());
         assert!(error.was_started(), "{row:?}");
         assert_eq!(error.limit(), Some(self.limit), "{row:?}");
-        assert!(elapsed < SOON, "{row:?}: it took {elapsed:?}");
+        assert!(elapsed < SOON, "{row:?}: the call took {elapsed:?}");
         let earliest = match row.source {
             Source::OwnLimit => self.limit,
             Source::Inherited => return assert!(self.inherited.has_passed(), "{row:?}"),
@@ -335,11 +347,11 @@ impl Case {
         };
         assert!(
             elapsed >= earliest + outstayed,
-            "{row:?}: early, after {elapsed:?}"
+            "{row:?}: ended early, after {elapsed:?}"
         );
     }
 
-    /// What a kept token still hears comes from above.
+    /// After a success, only upstream tokens cancel a token that was kept.
     fn check_disarmed(&self, token: &CancelToken) {
         let row = self.row;
         assert_eq!(token.deadline(), self.context().deadline(), "{row:?}");
@@ -352,9 +364,9 @@ impl Case {
     }
 }
 
-/// Guards against a rule that holds in one way to run, or for one kind of end, and not in the next.
+/// Each rule must hold for every runner and every cause.
 #[test]
-fn every_call_ends_as_the_rules_say() {
+fn every_call_follows_the_rules() {
     let _listener = listen();
     let rows = Row::table();
     assert!(rows.len() > 400, "{} rows", rows.len());
@@ -364,7 +376,7 @@ fn every_call_ends_as_the_rules_say() {
         assert_eq!(
             events,
             case.row.ending().events,
-            "{:?}: nothing comes after the end",
+            "{:?}: no event follows the last one",
             case.row
         );
     }

@@ -1,4 +1,4 @@
-//! `Timeout`: the policy behind the attribute, used without it.
+//! `Timeout`, the policy behind the attribute, used directly.
 
 use crate::support;
 use std::io;
@@ -28,7 +28,7 @@ fn a_limit_of_zero_is_an_error_that_names_the_policy() {
 }
 
 #[test]
-fn a_policy_says_what_it_is() {
+fn a_policy_returns_its_settings() {
     let timeout = limit("timeout_policy::says", 5).with_limit(Duration::from_secs(9));
     let timeout = timeout.unwrap();
     assert_eq!(timeout.name(), "timeout_policy::says");
@@ -41,7 +41,7 @@ fn a_policy_says_what_it_is() {
 }
 
 #[test]
-fn the_longest_limit_is_none() {
+fn the_longest_limit_never_passes() {
     for way in EVERY_WAY {
         for longest in [Duration::MAX, Duration::from_secs(u64::MAX)] {
             let timeout = limit("timeout_policy::longest", 5);
@@ -59,7 +59,7 @@ fn the_longest_limit_is_none() {
 }
 
 #[test]
-fn a_changed_copy_leaves_the_policy_as_it_was() {
+fn changing_a_copy_leaves_the_policy_unchanged() {
     let told = Arc::<Mutex<Vec<&'static str>>>::default();
     let sink = told.clone();
     let original = limit("timeout_policy::copy", 60_000);
@@ -76,7 +76,7 @@ fn a_changed_copy_leaves_the_policy_as_it_was() {
     assert_eq!(*told.lock().unwrap(), ["copy"]);
 }
 
-/// An error that remembers which runner it came through.
+/// An error that records which runner converted it.
 #[derive(Debug)]
 enum AppError {
     Own,
@@ -90,7 +90,7 @@ impl From<TimeoutError> for AppError {
 }
 
 #[test]
-fn the_call_runners_give_a_result_each() {
+fn every_call_runner_returns_a_result() {
     type Calls = [Result<u32, AppError>; 5];
 
     fn calls(op: fn(CancelToken) -> Result<u32, AppError>) -> Calls {
@@ -118,9 +118,10 @@ fn the_call_runners_give_a_result_each() {
     }
 }
 
-/// Neither runner in place asks for `Send` or `'static`, and the one that builds on a worker asks it of the builder only.
+/// Inline runners need neither `Send` nor `'static`. The async worker runner needs both only of
+/// the closure that builds the future.
 #[test]
-fn runners_ask_no_more_of_an_operation_than_they_need() {
+fn runners_require_only_the_bounds_that_they_need() {
     let timeout = limit("timeout_policy::bounds", 60_000);
     let mut local = Rc::new(vec![1]);
     let sync = timeout.outcome_inline(|_| {
@@ -144,7 +145,7 @@ fn runners_ask_no_more_of_an_operation_than_they_need() {
 }
 
 #[test]
-fn a_policys_own_listener_is_told_first_and_of_its_own_calls_only() {
+fn a_policys_listener_is_called_first_and_only_for_its_calls() {
     let told = Arc::<Mutex<Vec<&'static str>>>::default();
     let (own, all) = (told.clone(), told.clone());
     let _listener = add_listener(move |event| {
@@ -160,7 +161,7 @@ fn a_policys_own_listener_is_told_first_and_of_its_own_calls_only() {
 }
 
 #[test]
-fn a_clock_stamps_the_events_and_has_no_say_in_the_limit() {
+fn a_clock_sets_timestamps_and_does_not_affect_the_limit() {
     for way in EVERY_WAY {
         let recorder = record("timeout_policy::clock");
         let timeout = limit("timeout_policy::clock", short()).with_clock(|| SystemTime::UNIX_EPOCH);
@@ -177,7 +178,7 @@ fn a_clock_stamps_the_events_and_has_no_say_in_the_limit() {
 }
 
 #[test]
-fn without_a_clock_events_bear_the_systems_time() {
+fn without_a_clock_events_have_the_systems_time() {
     let recorder = record("timeout_policy::system");
     let before = SystemTime::now();
     let _ = limit("timeout_policy::system", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
@@ -186,7 +187,7 @@ fn without_a_clock_events_bear_the_systems_time() {
 }
 
 #[test]
-fn a_removed_listener_hears_nothing_and_a_forgotten_handle_keeps_it() {
+fn a_removed_listener_receives_nothing_and_a_forgotten_handle_keeps_it() {
     let told = Arc::<Mutex<Vec<&'static str>>>::default();
     let listen = |text: &'static str| {
         let sink = told.clone();
@@ -203,9 +204,9 @@ fn a_removed_listener_hears_nothing_and_a_forgotten_handle_keeps_it() {
     assert_eq!(*told.lock().unwrap(), ["forgotten"]);
 }
 
-/// The worker is named where there is one, and each call has a number of its own.
+/// Events have the worker's name, if there is one, and a number for each call.
 #[test]
-fn events_tell_which_call_and_which_worker() {
+fn events_identify_their_call_and_worker() {
     let recorder = record("timeout_policy::which");
     for way in EVERY_WAY {
         let _ = way.run(&limit("timeout_policy::which", 60_000), |_| {

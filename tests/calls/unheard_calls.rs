@@ -1,4 +1,4 @@
-//! Calls that nobody listens to, of operations that do not ask for their token: little is done for them, and they end like any other.
+//! Calls without a listener, of operations without a token, end like all other calls.
 
 use crate::{fault, support};
 use std::thread;
@@ -16,9 +16,9 @@ annotated! {
     }
 }
 
-/// Guards against an answer that is passed on as it is, because nobody seems to mind, although it is late.
+/// A late result used to be returned if no listener observed the call.
 #[test]
-fn what_comes_after_the_limit_does_not_count() {
+fn a_late_result_of_an_unobserved_call_is_not_returned() {
     for way in EVERY_WAY {
         for answers in [true, false] {
             let late = bare::call(
@@ -27,7 +27,7 @@ fn what_comes_after_the_limit_does_not_count() {
                 short_limit() + Duration::from_millis(1),
                 answers,
             );
-            // What a poll in place returns is never late.
+            // A success of an inline poll is never late.
             let is_right = match &late {
                 Ok(answer) => way == Way::AsyncInline && answers && *answer == 7,
                 Err(Fault::Ended(error)) => error.is_timed_out(),
@@ -39,7 +39,7 @@ fn what_comes_after_the_limit_does_not_count() {
 }
 
 #[test]
-fn what_comes_before_it_does() {
+fn a_result_in_time_of_an_unobserved_call_is_returned() {
     for way in EVERY_WAY {
         let in_time = bare::call(way, LONG, Duration::ZERO, true);
         assert!(matches!(in_time, Ok(7)), "{way:?}: {in_time:?}");

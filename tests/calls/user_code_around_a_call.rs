@@ -1,5 +1,5 @@
-//! Rule 10 before a call begins and where it ends: options, arguments and conversions are user code too. Whether it panics or makes calls
-//! of its own, no verdict changes, nothing is lost, and the next call works.
+//! Options, arguments and conversions are user code that runs before or after an operation.
+//! If it panics or makes calls, the outcome stays the same and the next call works.
 
 use crate::{crowd, support, user_code};
 use std::cell::Cell;
@@ -15,10 +15,10 @@ use user_code::{Act, WANTED, caught, works};
 
 const LONG: u64 = 60_000;
 
-/// Which option acts, and how.
+/// The position of the option that acts, and its action.
 type Script = (usize, Act);
 
-/// An option's value, after what it has to do.
+/// Returns an option's value after its action.
 fn option<T>((which, act): Script, place: usize, value: T) -> T {
     if which == place {
         act.act();
@@ -40,9 +40,9 @@ annotated! {
     }
 }
 
-/// A call whose options cannot be had has not begun.
+/// A call has not started if evaluating one of its options panics.
 #[test]
-fn an_option_that_panics_or_calls_leaves_nothing_behind() {
+fn an_option_may_panic_or_make_calls() {
     for way in EVERY_WAY {
         for place in 0..5 {
             let recorder = record("around::options");
@@ -57,11 +57,11 @@ fn an_option_that_panics_or_calls_leaves_nothing_behind() {
 }
 
 thread_local! {
-    /// What a conversion on this thread does.
+    /// Action of a conversion on this thread.
     static CONVERTS: Cell<Act> = const { Cell::new(Act::Nothing) };
 }
 
-/// How often a conversion was asked for.
+/// Number of conversions.
 static CONVERSIONS: AtomicUsize = AtomicUsize::new(0);
 
 fn convert() {
@@ -79,7 +79,7 @@ impl From<TimeoutError> for Fault {
     }
 }
 
-/// A return type of one's own.
+/// A user's return type.
 #[derive(Debug)]
 struct Reply(Option<Cause>);
 
@@ -109,7 +109,7 @@ annotated! {
     }
 }
 
-/// A conversion is made once, by the caller, after the verdict event.
+/// The caller must convert the error once, after the outcome event.
 #[track_caller]
 fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Cause> + Copy) {
     for &way in ways {
@@ -122,7 +122,7 @@ fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Ca
             assert_eq!(cause, expected, "{way:?}, {act:?}");
             let made = CONVERSIONS.load(Ordering::SeqCst) - before;
             assert_eq!(made, 1, "{way:?}, {act:?}");
-            // What the operation ends with, late, is told too.
+            // The late event of the operation follows.
             let told = recorder.wait_for(2);
             assert_eq!(told[0], EventKind::TimedOut, "{way:?}, {act:?}");
         }
@@ -130,15 +130,15 @@ fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Ca
 }
 
 #[test]
-fn a_conversion_that_panics_or_calls_changes_no_verdict() {
+fn a_conversion_that_panics_or_makes_calls_changes_no_outcome() {
     conversions("around::fault", &EVERY_WAY, |way| {
         fault::call(way).err().map(|fault| fault.0)
     });
-    // A value that a poll in place returns is never late, so it is not replaced.
+    // A success of an inline poll is never late, so no conversion replaces it.
     conversions("around::reply", &TIMED, |way| reply::call(way).0);
 }
 
-/// An argument that acts when it is dropped, and counts that.
+/// An argument that acts and is counted when it is dropped.
 struct Argument(Act, Arc<AtomicUsize>);
 
 impl Drop for Argument {
@@ -157,9 +157,9 @@ annotated! {
     }
 }
 
-/// In the plain function too, such a panic would be the call's.
+/// A panic of such an argument ends the plain function too, so it is a panic of the operation.
 #[test]
-fn an_argument_that_panics_or_calls_when_dropped_is_dropped_once() {
+fn an_argument_whose_drop_panics_or_makes_calls_is_dropped_once() {
     for way in EVERY_WAY {
         for act in [Act::Panics, Act::ReEnters] {
             let (recorder, drops) = (record("around::takes"), Arc::default());
@@ -178,7 +178,7 @@ fn an_argument_that_panics_or_calls_when_dropped_is_dropped_once() {
     }
 }
 
-/// The same where the operation never runs. The verdict has been told by then.
+/// The operation never runs. Its argument is dropped after the outcome event.
 #[test]
 fn an_argument_of_a_call_that_does_not_start_is_dropped_once() {
     for way in EVERY_WAY {

@@ -1,5 +1,5 @@
-//! Rule 10: user code that panics, blocks or calls back changes no verdict, holds no lock of ours, kills no worker. Here: what is
-//! called when a call ends.
+//! User code that runs when a call ends may panic, block or make calls. It changes no outcome, runs
+//! under no lock of the runtime and ends no worker.
 
 use crate::support;
 use std::fmt;
@@ -19,9 +19,9 @@ use timeout_runtime::{
 
 const LONG: u64 = 60_000;
 
-/// Runs both a call that succeeds and one that times out, and checks that they do.
+/// Makes a call that succeeds and one that times out, and checks both outcomes.
 #[track_caller]
-fn both_endings(way: Way, name: &'static str) {
+fn both_outcomes(way: Way, name: &'static str) {
     let success = way.run(&limit(name, LONG), |_| Ok::<_, TimeoutError>(7));
     assert!(
         matches!(success, Outcome::Success(7)),
@@ -35,14 +35,14 @@ fn both_endings(way: Way, name: &'static str) {
 }
 
 #[test]
-fn a_listener_that_panics_keeps_nobody_from_anything() {
+fn a_panicking_listener_affects_no_call_and_no_other_listener() {
     let panics = add_listener(|event| {
         assert_ne!(event.name, "user_code::listener_panics");
     });
     for way in EVERY_WAY {
-        // Told after the one that panics.
+        // Registered after the listener that panics, so called after it.
         let recorder = record("user_code::listener_panics");
-        both_endings(way, "user_code::listener_panics");
+        both_outcomes(way, "user_code::listener_panics");
         let told = recorder.wait_for(3);
         assert_eq!(
             told[..2],
@@ -54,7 +54,7 @@ fn a_listener_that_panics_keeps_nobody_from_anything() {
 }
 
 #[test]
-fn a_listener_that_blocks_holds_up_only_the_call_that_it_is_told_of() {
+fn a_blocking_listener_delays_only_the_call_of_its_event() {
     for way in EVERY_WAY {
         let (entered, leave) = (Gate::new(), Gate::new());
         let (is_in, held) = (entered.clone(), leave.clone());
@@ -64,7 +64,7 @@ fn a_listener_that_blocks_holds_up_only_the_call_that_it_is_told_of() {
         });
         let blocked = thread::spawn(move || way.run(&blocks, |_| Ok::<_, TimeoutError>(7)));
         entered.wait();
-        both_endings(way, "user_code::beside_a_block");
+        both_outcomes(way, "user_code::beside_a_block");
         drop(add_listener(|_| ()));
         leave.open();
         let outcome = blocked.join().unwrap();
@@ -75,9 +75,9 @@ fn a_listener_that_blocks_holds_up_only_the_call_that_it_is_told_of() {
     }
 }
 
-/// It makes calls of its own, whose events it does not hear, late ones through our workers included; others hear them.
+/// A listener must not receive events of its own calls, late events included. Others receive them.
 #[test]
-fn a_listener_that_makes_calls_does_not_hear_of_them() {
+fn a_listener_does_not_receive_events_of_its_own_calls() {
     for outer_way in EVERY_WAY {
         for inner_way in APART {
             let heard = Arc::<Mutex<Vec<&'static str>>>::default();
@@ -97,7 +97,7 @@ fn a_listener_that_makes_calls_does_not_hear_of_them() {
                 });
                 gate.open();
             });
-            // Told after the listener.
+            // Registered after the listener above, so called after it.
             let inner = record("user_code::by_listener");
             let _ = outer_way.run(&limit("user_code::told", LONG), |_| {
                 Ok::<_, TimeoutError>(7)
@@ -118,7 +118,7 @@ fn a_listener_that_makes_calls_does_not_hear_of_them() {
 }
 
 #[test]
-fn a_listener_may_add_and_remove_listeners_itself_included() {
+fn a_listener_may_add_listeners_and_remove_itself() {
     let own = Arc::<Mutex<Option<ListenerHandle>>>::default();
     let (handle, calls) = (own.clone(), Arc::<AtomicUsize>::default());
     let counted = calls.clone();
@@ -138,12 +138,12 @@ fn a_listener_may_add_and_remove_listeners_itself_included() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
-/// Panics when dropped, and in doing so makes a call.
+/// Makes a call when it is dropped, and then panics.
 struct Malicious;
 
 impl Drop for Malicious {
     fn drop(&mut self) {
-        both_endings(Way::SyncWorker, "user_code::in_destructor");
+        both_outcomes(Way::SyncWorker, "user_code::in_destructor");
         assert!(thread::panicking(), "a destructor's own panic");
     }
 }
@@ -155,10 +155,10 @@ fn a_listener_whose_destructor_panics_can_be_removed() {
         let _ = &held;
     });
     drop(listener);
-    both_endings(Way::SyncWorker, "user_code::after_destructor");
+    both_outcomes(Way::SyncWorker, "user_code::after_destructor");
 }
 
-/// Had ended the process: listeners that are removed while an event is told are dropped together, when it has been told.
+/// The process used to abort: listeners removed during an event are dropped together after it.
 #[test]
 fn listeners_whose_destructors_panic_can_be_removed_together() {
     struct Panics;
@@ -192,7 +192,7 @@ fn listeners_whose_destructors_panic_can_be_removed_together() {
 }
 
 #[test]
-fn a_clock_for_timestamps_that_panics_is_replaced_by_the_systems() {
+fn a_panicking_clock_is_replaced_by_the_systems_clock() {
     for way in EVERY_WAY {
         let recorder = record("user_code::clock");
         let before = SystemTime::now();
@@ -205,7 +205,7 @@ fn a_clock_for_timestamps_that_panics_is_replaced_by_the_systems() {
 }
 
 #[test]
-fn a_late_value_whose_destructor_panics_is_reported_and_kills_no_worker() {
+fn a_late_value_whose_destructor_panics_is_reported_and_ends_no_worker() {
     for way in TIMED {
         let recorder = record("user_code::value");
         let outcome = way.run(&limit("user_code::value", short()), |token| {
@@ -214,7 +214,7 @@ fn a_late_value_whose_destructor_panics_is_reported_and_kills_no_worker() {
         });
         assert!(
             matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: it did not time out"
+            "{way:?}: the call did not time out"
         );
         let told = recorder.wait_for(2);
         assert_eq!(
@@ -222,12 +222,12 @@ fn a_late_value_whose_destructor_panics_is_reported_and_kills_no_worker() {
             [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
             "{way:?}"
         );
-        both_endings(way, "user_code::after_value");
+        both_outcomes(way, "user_code::after_value");
     }
 }
 
 #[test]
-fn a_late_value_whose_destructor_blocks_holds_up_nobody() {
+fn a_late_value_whose_destructor_blocks_delays_no_call() {
     struct Blocks(Gate);
 
     impl Drop for Blocks {
@@ -246,18 +246,18 @@ fn a_late_value_whose_destructor_blocks_holds_up_nobody() {
         });
         assert!(
             matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: it did not time out"
+            "{way:?}: the call did not time out"
         );
-        both_endings(way, "user_code::beside_destructor");
+        both_outcomes(way, "user_code::beside_destructor");
         assert_eq!(recorder.kinds(), [EventKind::TimedOut], "{way:?}");
         leave.open();
         recorder.wait_for(2);
     }
 }
 
-/// The payload of a panic that nobody is there to be given.
+/// The payload of a late panic is dropped by the runtime.
 #[test]
-fn a_late_panic_whose_payload_panics_when_dropped_is_reported_and_kills_no_worker() {
+fn a_late_panic_whose_payload_panics_when_dropped_is_reported_and_ends_no_worker() {
     for way in APART {
         let recorder = record("user_code::payload");
         let gate = Gate::new();
@@ -282,12 +282,12 @@ fn a_late_panic_whose_payload_panics_when_dropped_is_reported_and_kills_no_worke
             ),
             "{way:?}"
         );
-        both_endings(way, "user_code::after_payload");
+        both_outcomes(way, "user_code::after_payload");
     }
 }
 
 #[test]
-fn an_error_whose_debug_panics_is_a_failure_all_the_same() {
+fn an_error_whose_debug_panics_is_a_failure() {
     struct Unprintable;
 
     impl fmt::Debug for Unprintable {
@@ -303,7 +303,7 @@ fn an_error_whose_debug_panics_is_a_failure_all_the_same() {
         });
         assert!(
             matches!(outcome, Outcome::Failure(Unprintable)),
-            "{way:?}: it did not fail"
+            "{way:?}: the call did not fail"
         );
         assert!(
             matches!(recorder.kinds()[..], [EventKind::Failed(Failure::Error(_))]),
@@ -312,7 +312,7 @@ fn an_error_whose_debug_panics_is_a_failure_all_the_same() {
     }
 }
 
-/// What cannot say what it means.
+/// A type whose `ending` panics.
 struct Dumb;
 
 impl FromTimeout for Dumb {
@@ -330,7 +330,7 @@ annotated! {
 }
 
 #[test]
-fn a_value_that_panics_when_asked_what_it_means_has_panicked() {
+fn a_panic_while_a_result_is_classified_is_a_panic_of_the_operation() {
     for way in EVERY_WAY {
         let recorder = record("user_code::dumb");
         assert!(catch_unwind(|| dumb::call(way)).is_err(), "{way:?}");
@@ -342,7 +342,7 @@ fn a_value_that_panics_when_asked_what_it_means_has_panicked() {
     }
 }
 
-/// What a fallback is to do, and where it says that it was called.
+/// The action of a fallback, and a channel to which it reports its call.
 type Script = (
     fn(),
     mpsc::Sender<(thread::ThreadId, usize, bool)>,
@@ -371,7 +371,7 @@ annotated! {
     }
 }
 
-/// How many events the fallback's call has told, for the function pointer to find.
+/// Number of outcome events of the fallback's call. A static, since a function pointer reads it.
 static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
@@ -382,8 +382,8 @@ fn a_fallback_runs_once_on_the_caller_after_the_event_and_detached() {
         }
     });
     let acts: [fn(); 2] = [
-        || both_endings(Way::SyncWorker, "user_code::in_fallback"),
-        || panic!("no way back"),
+        || both_outcomes(Way::SyncWorker, "user_code::in_fallback"),
+        || panic!("the fallback panics"),
     ];
     let around = CallContext::current().with_deadline(Deadline::after(SOON * 60));
     for way in EVERY_WAY {
