@@ -13,7 +13,8 @@ const COMPILER: &str = "rustc 1.95.";
 /// The mistakes that are several, and how many.
 const SEVERAL: [(&str, usize); 1] = [("signature/several-mistakes", 5)];
 
-/// The mistakes that the compiler explains by a bound of the runtime: in a closure, and in a future.
+/// The mistakes that the compiler explains by a bound of the runtime: in a closure, and in a
+/// future.
 const BY_A_BOUND: [&str; 3] = [
     "args/on-late-of-another-type",
     "args/on-late-of-another-type-in-a-task",
@@ -102,7 +103,8 @@ fn no_text_shows_the_machine_or_the_standard_library() {
     }
 }
 
-/// Most errors came with a note that showed a bound in the source of the runtime, which tells users nothing.
+/// Most errors came with a note that showed a bound in the source of the runtime, which tells users
+/// nothing.
 #[test]
 fn no_text_shows_what_is_private_in_the_runtime() {
     for (name, _, text) in texts() {

@@ -1,8 +1,9 @@
-//! Lints find in annotated functions what they find in plain ones, and nothing else: every lint and group of rustc and clippy, as a
-//! warning, denied and forbidden, in each edition.
+//! Lints find in annotated functions what they find in plain ones, and nothing else: every lint and
+//! group of rustc and clippy, as a warning, denied and forbidden, in each edition.
 //!
-//! The functions are in `lints/functions.rs`. The compiler reads them as they are, and again without the attributes. What it reports is
-//! compared by lint and line. An `allow` in an expansion would be an error where its lint is forbidden.
+//! The functions are in `lints/functions.rs`. The compiler reads them as they are, and again
+//! without the attributes. What it reports is compared by lint and line. An `allow` in an expansion
+//! would be an error where its lint is forbidden.
 
 use std::collections::BTreeSet;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX, EXE_EXTENSION};
@@ -16,10 +17,12 @@ const FUNCTIONS: &str = include_str!("../lints/functions.rs");
 
 const EDITIONS: [&str; 3] = ["2018", "2021", "2024"];
 
-/// Begins a line that does in the plain function what the attribute does otherwise, such as binding the token.
+/// Begins a line that does in the plain function what the attribute does otherwise, such as binding
+/// the token.
 const PLAIN: &str = "//plain ";
 
-/// Asks for a `return` in front of the last expression, which another lint forbids. It sees the closures in options, too.
+/// Asks for a `return` in front of the last expression, which another lint forbids. It sees the
+/// closures in options, too.
 const CONTRADICTS: &str = "clippy::implicit_return";
 
 /// Mistakes that are the user's own, and are reported in annotated functions as in plain ones.

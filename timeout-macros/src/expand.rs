@@ -117,8 +117,9 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// What the compiler is asked about the return type, before the call that depends on it. Here it answers with the text of a trait
-    /// alone, and without the place in the runtime that asks for it. A type that hides a part is not known yet.
+    /// What the compiler is asked about the return type, before the call that depends on it. Here
+    /// it answers with the text of a trait alone, and without the place in the runtime that asks
+    /// for it. A type that hides a part is not known yet.
     ///
     /// ```text
     /// __timeout_p::returns(<Rows as __timeout_p::FromTimeout>::from_timeout);
@@ -126,8 +127,9 @@ impl<'a> Expansion<'a> {
     /// __timeout_p::Covered::check(__timeout_p::ReturnType::new(__timeout_p::never_run::<Rows>).covered());
     /// ```
     ///
-    /// The last line refuses a boxed future behind a type alias, whose await the limit would not cover. Without `fallback`, a future that
-    /// is not inside something else is refused as a return type.
+    /// The last line refuses a boxed future behind a type alias, whose await the limit would not
+    /// cover. Without `fallback`, a future that is not inside something else is refused as a return
+    /// type.
     fn asked(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
         let Some(ty) = plan.shape.answer().filter(|ty| !types::is_hidden(ty)) else {
@@ -242,8 +244,8 @@ impl<'a> Expansion<'a> {
     /// return __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await;
     /// ```
     ///
-    /// A `return` drops its temporaries before the call in every edition. Before 2024, the last expression of a block drops them
-    /// after it, and a lint reports that.
+    /// A `return` drops its temporaries before the call in every edition. Before 2024, the last
+    /// expression of a block drops them after it, and a lint reports that.
     fn call_in_place(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
         let token = (!plan.door.uses.is_empty()).then(
@@ -363,8 +365,9 @@ impl<'a> Expansion<'a> {
     /// An async block cannot name the type of its answer, but its first `return` can, so that a mismatch is reported at
     /// the expression that does not match.
     ///
-    /// Where the answer may be a future, as a `JoinHandle` is, the body is what a `return` returns: clippy asks to await the last expression
-    /// of an async block that is a future. Behind a body that never ends, a `return` would be unreachable.
+    /// Where the answer may be a future, as a `JoinHandle` is, the body is what a `return` returns:
+    /// clippy asks to await the last expression of an async block that is a future. Behind a body
+    /// that never ends, a `return` would be unreachable.
     fn operation(&self) -> TokenStream {
         let Self { plan, here, answer } = self;
         let pin = quote_spanned!(*here=> if false { return __timeout_p::never_run::<#answer>(); });

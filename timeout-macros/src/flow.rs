@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, ExprBreak, ExprClosure, ExprForLoop, ExprLoop, ExprWhile, Macro, Stmt};
 
-/// Whether control never passes the end of `body`, since it returns, panics or loops before. What a macro or a function does in secret
-/// does not show.
+/// Whether control never passes the end of `body`, since it returns, panics or loops before. What a
+/// macro or a function does in secret does not show.
 pub(crate) fn never_ends(body: &TokenStream) -> bool {
     syn::parse2(body.clone()).is_ok_and(|body| in_block(&body))
 }

@@ -1,8 +1,9 @@
 //! Invisible groups, in which fragments of a `macro_rules!` arrive.
 //!
-//! The compiler respects an invisible group that it has made itself. It ignores one that an attribute has taken apart and put
-//! together again, so `$limit * 2` would become `a + b * 2`. Groups inside other delimiters are passed on untouched and stay
-//! what they are. All others get parentheses here, where an operator could tear their tokens apart.
+//! The compiler respects an invisible group that it has made itself. It ignores one that an
+//! attribute has taken apart and put together again, so `$limit * 2` would become `a + b * 2`.
+//! Groups inside other delimiters are passed on untouched and stay what they are. All others get
+//! parentheses here, where an operator could tear their tokens apart.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -10,7 +11,8 @@ use syn::token::Paren;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ExprParen, PathArguments, Signature, Token, Type, TypeParen};
 
-/// `tokens` with the same meaning after the compiler has dropped the invisible groups around and between them.
+/// `tokens` with the same meaning after the compiler has dropped the invisible groups around and
+/// between them.
 pub(crate) fn opened(tokens: TokenStream) -> TokenStream {
     tokens.into_iter().map(part).collect()
 }
@@ -25,7 +27,8 @@ pub(crate) fn operand(tokens: &TokenStream) -> TokenStream {
     }
 }
 
-/// Puts parentheses into the types and array lengths of `sig`, where an operator could tear a fragment apart.
+/// Puts parentheses into the types and array lengths of `sig`, where an operator could tear a
+/// fragment apart.
 pub(crate) fn open_signature(sig: &mut Signature) {
     Opening.visit_signature_mut(sig);
 }

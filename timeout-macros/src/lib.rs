@@ -110,11 +110,13 @@ use crate::site::Site;
 ///
 /// The clock of a `fn` starts when it is called, that of an `async fn` when its future is first polled.
 ///
-/// A `fn` returns a future if its return type is spelled `impl Future<Output = R> + …` or `Pin<Box<dyn Future<Output = R> + …>>`, which
-/// is what `#[async_trait]` makes of methods: put `#[timeout]` on those. A boxed future behind a type alias, or inside a `Result` or an
-/// `Option`, is refused: the limit would end when the future has been made. Its body and the expressions of the attribute run at the call,
-/// outside the limit. Its token is there from then on, and fires at the latest when the future is dropped; the limit, the tokens and
-/// the calls above begin to count when the future is first polled.
+/// A `fn` returns a future if its return type is spelled `impl Future<Output = R> + …` or
+/// `Pin<Box<dyn Future<Output = R> + …>>`, which is what `#[async_trait]` makes of methods: put
+/// `#[timeout]` on those. A boxed future behind a type alias, or inside a `Result` or an `Option`,
+/// is refused: the limit would end when the future has been made. Its body and the expressions of
+/// the attribute run at the call, outside the limit. Its token is there from then on, and fires at
+/// the latest when the future is dropped; the limit, the tokens and the calls above begin to count
+/// when the future is first polled.
 ///
 /// # The token
 ///

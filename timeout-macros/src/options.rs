@@ -100,14 +100,16 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     }
 }
 
-/// The function is evaluated with the other options, and called by a closure whose call stands at the attribute:
+/// The function is evaluated with the other options, and called by a closure whose call stands at
+/// the attribute:
 ///
 /// ```text
 /// let __fallback = __timeout_p::Fallback::<u32>::checked(panic_on_timeout).function();
 /// let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
 /// ```
 ///
-/// What may be a closure gets its expected type: `__timeout_p::fallback(__timeout_p::never_run::<u32>, |error| ..)`.
+/// What may be a closure gets its expected type:
+/// `__timeout_p::fallback(__timeout_p::never_run::<u32>, |error| ..)`.
 fn fallback(given: &Given<TokenStream>, here: Span, answer: &TokenStream) -> (usize, TokenStream) {
     let function = &given.value;
     let checked = if has_type(function) || is_call(function) {
@@ -208,8 +210,9 @@ fn time<T>(option: &Given<T>, takes: &str, value: &Time) -> (usize, TokenStream)
     }
 }
 
-/// Asks for a value that has the type which the option takes. Where the expression has a type of its own, a trait tells of another one
-/// and says what was meant. Elsewhere the expression may depend on the type that is wanted:
+/// Asks for a value that has the type which the option takes. Where the expression has a type of
+/// its own, a trait tells of another one and says what was meant. Elsewhere the expression may
+/// depend on the type that is wanted:
 ///
 /// ```text
 /// let __options = __options.ms(__timeout_p::Ms::given(self.limit));
@@ -252,7 +255,8 @@ fn here<T>(option: &Given<T>) -> Span {
     Span::mixed_site().located_at(option.word.span())
 }
 
-/// Whether the type of `value` does not depend on the type that is wanted: a variable, a constant, a field.
+/// Whether the type of `value` does not depend on the type that is wanted: a variable, a constant,
+/// a field.
 fn has_type(value: &TokenStream) -> bool {
     matches!(
         syn::parse2(value.clone()),
@@ -260,7 +264,8 @@ fn has_type(value: &TokenStream) -> bool {
     )
 }
 
-/// Whether `value` is what a function returns, which is no closure whose arguments would need a type.
+/// Whether `value` is what a function returns, which is no closure whose arguments would need a
+/// type.
 fn is_call(value: &TokenStream) -> bool {
     matches!(
         syn::parse2(value.clone()),

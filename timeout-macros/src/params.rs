@@ -285,7 +285,8 @@ fn can_be_bound_again(pat: &Pat) -> bool {
     !search.0
 }
 
-/// The pattern as it is in the signature, and the names of its parts there: no `mut`, and names that lints do not see.
+/// The pattern as it is in the signature, and the names of its parts there: no `mut`, and names
+/// that lints do not see.
 fn in_signature(mut pat: Pat, site: &Site) -> (Pat, Vec<Ident>) {
     struct Change<'a> {
         site: &'a Site,

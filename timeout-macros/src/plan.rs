@@ -186,7 +186,8 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     }
 }
 
-/// The limit of a function ends when it returns. A future that it returns together with something else would be polled after that.
+/// The limit of a function ends when it returns. A future that it returns together with something
+/// else would be polled after that.
 fn check_covered(shape: Shape<'_>, errors: &mut Errors) {
     let Shape::Sync(Some(ty)) = shape else {
         return;
@@ -292,7 +293,8 @@ fn check_bounded(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// A function that returns nothing cannot say that its time ran out. An option that was not understood may have been `fallback`.
+/// A function that returns nothing cannot say that its time ran out. An option that was not
+/// understood may have been `fallback`.
 fn check_answers(sig: &Signature, shape: Shape<'_>, args: &Args, errors: &mut Errors) {
     if args.garbled || !args.fallback.is_absent() {
         return;
@@ -342,7 +344,8 @@ fn check_unsafe(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-/// An error that comes back from another thread is `Send`. The compiler would not say which bounds are missing, and for async functions say so twice.
+/// An error that comes back from another thread is `Send`. The compiler would not say which bounds
+/// are missing, and for async functions say so twice.
 fn check_error(shape: Shape<'_>, errors: &mut Errors) {
     if let Some(error) = shape.answer().and_then(types::first_unsent_error) {
         errors.add(

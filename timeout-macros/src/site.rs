@@ -1,8 +1,9 @@
 //! Where the attribute is written, and parameters that lints do not see there.
 //!
-//! The operation binds each argument again under its own name. Clippy would call that shadowing, and an `allow` in the expansion is an
-//! error where the user forbids the lint. So the pattern in the signature gets the span of a macro, which such lints skip. The binding
-//! in the operation keeps the user's span, so that a lint about an unused argument points there.
+//! The operation binds each argument again under its own name. Clippy would call that shadowing,
+//! and an `allow` in the expansion is an error where the user forbids the lint. So the pattern in
+//! the signature gets the span of a macro, which such lints skip. The binding in the operation
+//! keeps the user's span, so that a lint about an unused argument points there.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use syn::{Pat, PatIdent, PatWild, Token};
@@ -12,12 +13,14 @@ use crate::token;
 /// Where the attribute is written.
 #[derive(Default)]
 pub(crate) struct Site {
-    /// Whether a macro reads the signature after this one, and looks for plain names and patterns there.
+    /// Whether a macro reads the signature after this one, and looks for plain names and patterns
+    /// there.
     pub(crate) is_read: bool,
-    /// Whether the compiler is at work, and its lints. Editors have neither, and get names as they are typed.
+    /// Whether the compiler is at work, and its lints. Editors have neither, and get names as they
+    /// are typed.
     is_compiled: bool,
-    /// A word of the attribute that is typed there, and does not come through a `macro_rules!`. Names that share its hygiene mean the same
-    /// with the span of the attribute.
+    /// A word of the attribute that is typed there, and does not come through a `macro_rules!`.
+    /// Names that share its hygiene mean the same with the span of the attribute.
     word: Option<Ident>,
 }
 
@@ -25,7 +28,8 @@ pub(crate) struct Site {
 pub(crate) enum Unseen {
     /// By the span of its name.
     Name(Ident),
-    /// By the span of the whole pattern, `name @ _`, where the name would be another one with that span.
+    /// By the span of the whole pattern, `name @ _`, where the name would be another one with that
+    /// span.
     Pattern,
 }
 

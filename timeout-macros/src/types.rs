@@ -222,7 +222,8 @@ impl Visit<'_> for Hidden {
     }
 }
 
-/// The `impl Future` that `ty` is, or that is alone in a `Result`, an `Option` or a box: what a caller awaits.
+/// The `impl Future` that `ty` is, or that is alone in a `Result`, an `Option` or a box: what a
+/// caller awaits.
 pub(crate) fn returned_future(ty: &Type) -> Option<&TypeImplTrait> {
     match visible(ty) {
         Type::ImplTrait(hidden) => hidden.bounds.iter().any(is_future).then_some(hidden),

@@ -16,8 +16,9 @@ use crate::duration;
 use crate::groups;
 use crate::suggest::{self, expected, hint};
 
-/// What stands behind the `=` of an option: an expression, and the same as typed. What goes into the expansion are the tokens:
-/// a parsed expression has lost which of its groups are the compiler's own.
+/// What stands behind the `=` of an option: an expression, and the same as typed. What goes into
+/// the expansion are the tokens: a parsed expression has lost which of its groups are the
+/// compiler's own.
 pub(crate) struct Value {
     pub(crate) expr: Expr,
     pub(crate) typed: TokenStream,
@@ -28,7 +29,8 @@ impl Parse for Value {
         let begin = input.fork();
         let expr = input.parse()?;
         let typed = between(&begin, input);
-        // What `parse` leaves of a group inside is an error only at the end of all parsing, and not beside other mistakes.
+        // What `parse` leaves of a group inside is an error only at the end of all parsing, and not
+        // beside other mistakes.
         syn::parse2::<Expr>(typed.clone())?;
         Ok(Self { expr, typed })
     }
@@ -120,7 +122,8 @@ pub(crate) fn count(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     }
 }
 
-/// Whether `expr` is spelled as a `Duration`: what one of its functions gives, or one of its constants.
+/// Whether `expr` is spelled as a `Duration`: what one of its functions gives, or one of its
+/// constants.
 fn is_duration(expr: &Expr) -> bool {
     match visible(expr) {
         Expr::Path(path) => {

@@ -231,7 +231,8 @@ fn a_fragment_inside_other_brackets_keeps_its_group() {
     }
 }
 
-// The length of an array in a signature was torn apart like any other operand, and so was a body with attributes of its own.
+// The length of an array in a signature was torn apart like any other operand, and so was a body
+// with attributes of its own.
 #[test]
 fn a_fragment_in_a_signature_or_beside_inner_attributes_stays_one_operand() {
     let (sum, bounds) = (hidden(quote!(a + b)), hidden(quote!(dyn Debug + Send)));

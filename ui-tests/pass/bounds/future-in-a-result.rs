@@ -1,4 +1,5 @@
-//! What waits for work elsewhere is a result: a handle, or the end of a channel. A future that comes with something else is one as well.
+//! What waits for work elsewhere is a result: a handle, or the end of a channel. A future that
+//! comes with something else is one as well.
 
 use std::pin::Pin;
 use std::sync::mpsc::Receiver;
