@@ -1,4 +1,5 @@
-//! A forked child has none of the pool's threads: its calls answer or are refused at once, and it can end.
+//! A forked child has none of the pool's threads: its calls run or are refused immediately, and it
+//! can exit.
 #![cfg(unix)]
 
 use crate::program;
@@ -11,14 +12,15 @@ fn forks(when: &str, rounds: usize) {
     assert!(status.success(), "{when}: {status}, {said}");
 }
 
-/// A call in a child had waited for its whole limit for a worker that was not there, and for good if the pool's lock was held at the fork.
+/// A call in a child used to wait for its whole limit for a missing worker, or for ever if the
+/// pool's lock was held at the fork.
 #[test]
-fn a_call_that_needs_a_worker_is_refused_at_once() {
+fn a_child_refuses_calls_that_need_a_worker_immediately() {
     forks("busy", 80);
 }
 
-/// Guards against children that are refused workers although none were left behind.
+/// A child used to be refused workers although the parent had none.
 #[test]
-fn a_child_forked_before_the_first_call_has_workers_of_its_own() {
+fn a_child_forked_before_the_first_call_starts_workers() {
     forks("first", 3);
 }

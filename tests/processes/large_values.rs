@@ -1,4 +1,5 @@
-//! Large arguments and results move between threads by value, with little stack, and end as small ones do.
+//! Large arguments and results move between threads by value with little stack, and with the usual
+//! outcomes.
 
 #![allow(clippy::large_stack_arrays, clippy::result_large_err)] // Large values are what is tested.
 
@@ -10,7 +11,7 @@ use std::sync::mpsc;
 use support::{APART, Drops, Gate, SOON, Tracked, eventually, limit, record, short};
 use timeout_runtime::{EventKind, Outcome, TimeoutError};
 
-/// Too large to be copied from hand to hand.
+/// Too large to be copied several times on one stack.
 #[derive(Debug)]
 struct Large {
     bytes: [u8; 64 << 10],
@@ -26,7 +27,7 @@ impl Large {
     }
 }
 
-/// The stack of the worker overflowed, where a thread of the same stack size can run the function.
+/// The worker's stack used to overflow, where a plain thread of that stack size runs the function.
 #[test]
 fn large_values_by_value_fit_on_a_worker() {
     for way in ["sync", "takes", "returns", "falls_back", "polled"] {
@@ -112,14 +113,14 @@ fn a_late_large_result_is_given_to_on_late() {
 }
 
 #[test]
-fn an_operation_with_large_arguments_may_panic() {
+fn a_panic_with_large_arguments_reaches_the_caller() {
     for way in APART {
         let drops = Drops::default();
         let large = Large::new(&drops);
         let call = || {
             way.run(&limit("large::panic", 60_000), move |_| {
                 let large = *large;
-                assert_eq!(size_of_val(&large.bytes), 0, "as it should be");
+                assert_eq!(size_of_val(&large.bytes), 0, "a deliberate panic");
                 Ok::<_, TimeoutError>(large)
             })
         };
@@ -127,7 +128,7 @@ fn an_operation_with_large_arguments_may_panic() {
             .map(|_| ())
             .unwrap_err();
         let text = panic.downcast_ref::<String>().expect("a message");
-        assert!(text.contains("as it should be"), "{way:?}: {text}");
+        assert!(text.contains("a deliberate panic"), "{way:?}: {text}");
         assert_eq!(drops.count(), 1, "{way:?}");
     }
 }

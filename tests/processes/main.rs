@@ -1,4 +1,4 @@
-//! Tests that run a program, since its end cannot be seen from inside.
+//! Tests that run a program and check how its process ends.
 
 #[path = "../support/crowd.rs"]
 mod crowd;

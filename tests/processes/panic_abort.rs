@@ -1,4 +1,4 @@
-//! What holds in a program that is built with `panic = "abort"`.
+//! Calls in a program that is built with `panic = "abort"`.
 
 use crate::program;
 use std::env;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 
-/// Builds the program with `panic = "abort"`, below a directory of its own.
+/// Builds the program with `panic = "abort"` in its own target directory.
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("abort");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
@@ -31,14 +31,14 @@ fn run(place: &str) -> (ExitStatus, String) {
     program::run(command.arg(place).stdout(Stdio::null()))
 }
 
-/// Nothing said, and no test checked, whether calls hold without unwinding.
+/// No test used to check calls without unwinding.
 #[test]
 fn calls_end_as_documented_without_unwinding() {
     let (status, said) = run("ends");
     assert!(status.success(), "{status}: {said}");
 }
 
-/// Nothing said that a panic of an abandoned operation, or of a listener, ends the process.
+/// A panic of an abandoned operation, or of a listener, ends the process too.
 #[test]
 fn a_panic_aborts_wherever_it_happens() {
     for place in ["worker", "inline", "polled", "abandoned", "listener"] {

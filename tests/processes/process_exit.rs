@@ -1,4 +1,4 @@
-//! A process ends when its main function does, whatever its calls have left behind.
+//! A process ends when `main` ends, even with abandoned operations and blocked workers.
 
 use crate::{crowd, program, support};
 use std::process::{Command, Stdio};
@@ -8,20 +8,21 @@ use support::short;
 use support::{Gate, SOON, limit};
 use timeout_runtime::{Outcome, TimeoutError, workers};
 
-/// How often each program is run. `TIMEOUT_EXIT_RUNS=500 cargo test -p timeout-tests --test process_exit` runs it 500 times.
+/// Runs of each program. To run it 500 times:
+/// `TIMEOUT_EXIT_RUNS=500 cargo test -p timeout-tests --test processes process_exit`.
 fn runs() -> usize {
     std::env::var("TIMEOUT_EXIT_RUNS").map_or(50, |runs| runs.parse().expect("a number"))
 }
 
-/// A process that waits for its leftovers waits for an hour; one that does not needs less than this on any machine.
-const AT_ONCE: Duration = Duration::from_secs(30);
+/// A process that waits for its operations takes an hour; any other one takes less than this.
+const PROMPT: Duration = Duration::from_secs(30);
 
-/// Runs the program again and again; it must end at once, with `code`, and say no more than it should.
-fn leaves(way: &str, leftover: &str, code: i32) {
+/// Runs the program repeatedly; it must end promptly with `code`, and print nothing unexpected.
+fn assert_exits(way: &str, leftover: &str, code: i32) {
     crowd::crowd(4, runs(), |run| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leave"));
         command.args([way, leftover]).env_remove("RUST_BACKTRACE");
-        // Every other one is stuck in the middle of a write: nobody reads.
+        // In every second run the program is blocked in a write: nothing reads its output.
         let is_stuck = run.is_multiple_of(2);
         command.stdout(if is_stuck {
             Stdio::piped()
@@ -32,7 +33,7 @@ fn leaves(way: &str, leftover: &str, code: i32) {
         let (status, said) = program::run(&mut command);
         let what = format!("{way}, {leftover}, run {run}: {status}, {said}");
         assert_eq!(status.code(), Some(code), "{what}");
-        assert!(start.elapsed() < AT_ONCE, "{what}");
+        assert!(start.elapsed() < PROMPT, "{what}");
         for fatal in ["abort", "fatal", "overflow", "poison"] {
             assert!(!said.contains(fatal), "{what}");
         }
@@ -40,48 +41,48 @@ fn leaves(way: &str, leftover: &str, code: i32) {
     });
 }
 
-/// Guards against exit hooks that join workers that never end.
+/// Exit hooks must not join workers that never end.
 #[test]
 fn returning_from_main_ends_the_process() {
-    leaves("return", "blocked", 0);
+    assert_exits("return", "blocked", 0);
 }
 
-/// Guards against the same on an early way out.
+/// The same for `std::process::exit`.
 #[test]
 fn exit_ends_the_process_with_its_code() {
-    leaves("exit", "blocked", 3);
+    assert_exits("exit", "blocked", 3);
 }
 
-/// Guards against the same while main unwinds.
+/// The same while `main` unwinds.
 #[test]
 fn a_panic_in_main_ends_the_process_with_its_code() {
-    leaves("panic", "blocked", 101);
+    assert_exits("panic", "blocked", 101);
 }
 
-/// Guards against threads that crash, or take the process with them, where they are cut off.
+/// Worker threads cut off at exit must not crash, nor change the exit code.
 #[test]
-fn a_worker_in_the_middle_of_a_write_is_cut_off_without_harm() {
-    leaves("return", "writing", 0);
-    leaves("exit", "writing", 3);
-    leaves("panic", "writing", 101);
+fn a_worker_in_the_middle_of_a_write_does_not_delay_the_exit() {
+    assert_exits("return", "writing", 0);
+    assert_exits("exit", "writing", 3);
+    assert_exits("panic", "writing", 101);
 }
 
-/// Guards against work that the runtime around main waits for when it shuts down.
+/// A Tokio runtime around `main` must not wait for operations when it shuts down.
 #[test]
-fn a_runtime_around_main_waits_for_nothing() {
-    leaves("return", "inside-tokio", 0);
-    leaves("exit", "inside-tokio", 3);
+fn a_runtime_around_main_does_not_wait_for_operations() {
+    assert_exits("return", "inside-tokio", 0);
+    assert_exits("exit", "inside-tokio", 3);
 }
 
-/// Guards against a timer that keeps the process alive, though its call has long been answered.
+/// The timer of a finished call must not keep the process alive.
 #[test]
-fn a_far_limit_of_a_call_that_has_ended_holds_nothing_up() {
-    leaves("return", "answered", 0);
+fn the_limit_of_a_finished_call_does_not_delay_the_exit() {
+    assert_exits("return", "answered", 0);
 }
 
-/// Guards against a drain that waits for what never ends, or does not wait for what does.
+/// `drain` must wait for operations that end in time, and for no others.
 #[test]
-fn a_drain_waits_for_those_that_end_in_time_and_no_longer() {
+fn a_drain_waits_only_for_operations_that_end_in_time() {
     let (ends, stuck) = (Gate::new(), Gate::new());
     for gate in [&ends, &stuck] {
         let body = gate.clone();

@@ -1,4 +1,4 @@
-//! A process that is stopped and continued, or whose waits are interrupted by signals all the time.
+//! A process that is stopped and continued, or whose waits are interrupted by signals.
 #![cfg(unix)]
 
 use crate::program;
@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Longer than the limit of the calls that are under way.
+/// Longer than the limit of the calls in progress.
 const STOPPED: Duration = Duration::from_millis(2500);
 
-/// The program, once it is in the middle of what it does.
+/// Starts the program and waits until its calls are in progress.
 fn start(how: &str, what: &str) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_signalled"))
         .args([how, what])
@@ -20,7 +20,7 @@ fn start(how: &str, what: &str) -> Child {
         .spawn()
         .expect("the program was built");
     let mut line = String::new();
-    let stdout = child.stdout.as_mut().expect("it is piped");
+    let stdout = child.stdout.as_mut().expect("a pipe");
     BufReader::new(stdout).read_line(&mut line).expect("text");
     assert_eq!(line, "ready\n", "{how}, {what}");
     child
@@ -32,16 +32,16 @@ fn signal(name: &str, child: &Child) {
     assert!(sent.expect("`kill`").success());
 }
 
-/// It ends by itself, and nothing went wrong.
+/// Asserts that the program exits successfully.
 #[track_caller]
-fn ends_well(child: Child, what: &str) {
+fn assert_success(child: Child, what: &str) {
     let (status, said) = program::end(child, what);
     assert!(status.success(), "{what}: {status}, {said}");
 }
 
-/// Guards against calls that end twice, or never, when the limit passes while nobody can look.
+/// A call whose limit passed while the process was stopped used to end twice, or never.
 #[test]
-fn a_call_in_a_process_that_is_stopped_for_longer_than_its_limit_ends_once() {
+fn a_call_whose_process_is_stopped_past_its_limit_has_one_outcome() {
     thread::scope(|scope| {
         for case in [
             "sync-worker",
@@ -56,18 +56,18 @@ fn a_call_in_a_process_that_is_stopped_for_longer_than_its_limit_ends_once() {
                 signal("STOP", &child);
                 thread::sleep(STOPPED);
                 signal("CONT", &child);
-                let mut stdin = child.stdin.take().expect("it is piped");
-                // One that waits for no word may be gone.
+                let mut stdin = child.stdin.take().expect("a pipe");
+                // A program that reads no input may have exited.
                 stdin.write_all(b"go on\n").ok();
-                ends_well(child, case);
+                assert_success(child, case);
             });
         }
     });
 }
 
-/// Guards against a wait that takes an interruption for its end.
+/// An interrupted wait must not be taken for a finished one.
 #[test]
-fn no_call_ends_early_in_a_shower_of_signals() {
+fn no_call_ends_early_under_repeated_signals() {
     let child = start("showered", "300");
     let mut shower = Command::new("sh")
         .args(["-c", "while kill -USR1 \"$0\"; do :; done"])
@@ -75,7 +75,7 @@ fn no_call_ends_early_in_a_shower_of_signals() {
         .stderr(Stdio::null())
         .spawn()
         .expect("a shell");
-    let ended = std::panic::catch_unwind(|| ends_well(child, "showered"));
+    let ended = std::panic::catch_unwind(|| assert_success(child, "showered"));
     shower.kill().ok();
     shower.wait().ok();
     if let Err(panic) = ended {

@@ -1,4 +1,4 @@
-//! How much stack an operation has on a worker.
+//! The stack size of workers.
 
 use crate::{crowd, program, support};
 use std::process::{Command, Stdio};
@@ -15,31 +15,32 @@ fn recurse() -> Command {
 
 const ENOUGH: &str = "16777216";
 
-/// Guards against programs that worked on the main thread and overflow on a worker, with no way to help it.
+/// Code that fits on the main thread used to overflow on a worker, without a setting to change
+/// that.
 #[test]
 fn the_stack_size_of_workers_can_be_set() {
     let (status, said) = program::run(recurse().arg(ENOUGH));
     assert!(status.success(), "{status}: {said}");
 }
 
-/// Guards against workers that are deaf to the setting which every other thread heeds.
+/// Workers used to ignore `RUST_MIN_STACK`.
 #[test]
 fn the_environment_sets_the_stack_size_of_workers() {
     let (status, said) = program::run(recurse().env("RUST_MIN_STACK", ENOUGH));
     assert!(status.success(), "{status}: {said}");
 }
 
-/// Guards against a default other than the one of every thread: the two tests above would then show nothing.
+/// Workers must have the default stack of any thread; otherwise the two tests above show nothing.
 #[test]
-fn by_default_a_worker_has_the_stack_of_any_thread() {
+fn a_worker_has_the_default_stack_of_a_thread() {
     let (status, said) = program::run(&mut recurse());
     assert!(!status.success(), "four mebibytes fit");
     assert!(said.contains("overflow"), "{said}");
 }
 
-/// Guards against calls within calls that share one stack, or one worker.
+/// Nested calls must not share one stack, or one worker.
 #[test]
-fn sync_calls_nest_as_deep_as_there_are_workers() {
+fn nested_sync_calls_each_have_a_worker() {
     fn nest(depth: u32) -> Outcome<u32, TimeoutError> {
         limit("stack_size::nest", 60_000).outcome(move |_| match depth {
             0 => Ok(0),

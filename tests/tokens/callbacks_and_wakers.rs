@@ -1,4 +1,4 @@
-//! Rule 10: user code that panics, blocks or calls back changes no verdict. Here: what a token calls when it fires.
+//! Rule 10: callbacks and wakers that panic, block or re-enter change no outcome.
 
 use crate::support;
 use std::future::pending;
@@ -31,13 +31,13 @@ fn times_out(way: Way, name: &'static str) {
 }
 
 #[test]
-fn a_callback_that_panics_keeps_no_other_from_running() {
+fn a_panicking_callback_does_not_prevent_other_callbacks() {
     for way in EVERY_WAY {
         let (first, last) = (Gate::new(), Gate::new());
         let (one, two) = (first.clone(), last.clone());
         let outcome = way.run(&limit("callbacks::panics", short()), move |token| {
             token.on_cancel(move || one.open()).forget();
-            token.on_cancel(|| panic!("no call back")).forget();
+            token.on_cancel(|| panic!("a callback's panic")).forget();
             token.on_cancel(move || two.open()).forget();
             until_fired(&token)
         });
@@ -51,7 +51,7 @@ fn a_callback_that_panics_keeps_no_other_from_running() {
 }
 
 #[test]
-fn a_callback_that_blocks_holds_up_neither_its_call_nor_others() {
+fn a_blocking_callback_delays_neither_its_call_nor_others() {
     for way in EVERY_WAY {
         let (entered, leave) = (Gate::new(), Gate::new());
         let (is_in, held) = (entered.clone(), leave.clone());
@@ -76,7 +76,7 @@ fn a_callback_that_blocks_holds_up_neither_its_call_nor_others() {
     }
 }
 
-/// What a callback may do with its own token: everything.
+/// A callback may use its own token without restriction.
 #[test]
 fn a_callback_may_use_its_token_and_make_calls() {
     for way in EVERY_WAY {
@@ -121,9 +121,9 @@ fn a_callback_may_use_its_token_and_make_calls() {
     }
 }
 
-/// A callback that is never called is dropped with its token, which may be the last thing that a call does.
+/// A callback that was never called is dropped with its token, possibly as the last step of a call.
 #[test]
-fn a_callback_whose_destructor_panics_changes_no_verdict() {
+fn a_callback_whose_destructor_panics_changes_no_outcome() {
     struct Malicious;
 
     impl Drop for Malicious {
@@ -142,7 +142,7 @@ fn a_callback_whose_destructor_panics_changes_no_verdict() {
         }));
         assert!(
             matches!(outcome, Ok(Outcome::Success(7))),
-            "{way:?}: the destructor's panic came through"
+            "{way:?}: the destructor's panic reached the caller"
         );
     }
 }
@@ -161,14 +161,14 @@ fn cancel_returns_after_callbacks_on_its_own_thread_that_ran_detached() {
             detached,
         );
         sender.send(found).unwrap();
-        panic!("no call back");
+        panic!("a callback's panic");
     });
     let around = CallContext::current().with_deadline(Deadline::after(SOON));
     around.run(|| token.cancel());
     assert_eq!(seen.try_recv(), Ok((true, true, true)));
 }
 
-/// A waker that does what it is told.
+/// A waker that runs a closure.
 struct Acts<F>(F);
 
 impl<F: Fn() + Send + Sync> Wake for Acts<F> {
@@ -195,7 +195,7 @@ fn polled(way: Way, name: &'static str, waker: &Waker) -> Call {
 }
 
 #[test]
-fn a_waker_that_panics_stops_no_timer_and_no_worker() {
+fn a_panicking_waker_stops_no_timer_and_no_worker() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in ASYNC {
@@ -203,7 +203,7 @@ fn a_waker_that_panics_stops_no_timer_and_no_worker() {
         let opens = woken.clone();
         let waker = waker(move || {
             opens.open();
-            panic!("no wake");
+            panic!("a waker's panic");
         });
         let call = polled(way, "wakers::panics", &waker);
         woken.wait();
@@ -216,12 +216,12 @@ fn a_waker_that_panics_stops_no_timer_and_no_worker() {
     }
 }
 
-/// Guards against a caller who has gone, and is woken by the signal that his going has sent.
+/// Dropping a call cancels its token; this used to wake the dropped call.
 #[test]
-fn the_waker_of_a_call_that_was_dropped_is_let_go_unwoken() {
+fn the_waker_of_a_dropped_call_is_dropped_without_a_wake() {
     let runtime = runtime();
     let _inside = runtime.enter();
-    // In place, the waker would be the operation's as well.
+    // An inline operation would hold the waker too.
     for way in ASYNC.into_iter().filter(|way| way.abandons()) {
         let woken = Arc::new(Gate::new());
         let waker = Waker::from(Arc::clone(&woken));
@@ -233,12 +233,12 @@ fn the_waker_of_a_call_that_was_dropped_is_let_go_unwoken() {
         let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending(), "{way:?}");
         drop((call, waker));
-        eventually("the waker is let go", || Arc::strong_count(&woken) == 1);
+        eventually("the waker is dropped", || Arc::strong_count(&woken) == 1);
         assert!(!woken.is_open(), "{way:?}");
     }
 }
 
-/// A waker that calls back into its own call's token, and makes calls.
+/// A waker that uses its own call's token and makes calls.
 #[test]
 fn a_waker_may_use_tokens_and_make_calls() {
     let runtime = runtime();
@@ -279,9 +279,9 @@ fn a_waker_may_use_tokens_and_make_calls() {
     }
 }
 
-/// Guards against a timer that is held up, for all calls, by the executor of one of them.
+/// A waker that blocks used to delay the timer thread, and with it the limits of all calls.
 #[test]
-fn a_waker_that_blocks_holds_up_no_other_call() {
+fn a_blocking_waker_delays_no_other_call() {
     for way in [Way::AsyncInline, Way::AsyncWorker] {
         let (entered, leave) = (Gate::new(), Gate::new());
         let (is_in, held) = (entered.clone(), leave.clone());
@@ -313,10 +313,10 @@ fn a_waker_that_blocks_holds_up_no_other_call() {
 }
 
 #[test]
-fn a_waker_that_panics_while_a_token_is_cancelled_keeps_no_other_from_waking() {
+fn a_panicking_waker_does_not_prevent_other_wakers() {
     let token = CancelToken::new();
     let mut waits = token.cancelled();
-    let panics = waker(|| panic!("no wake"));
+    let panics = waker(|| panic!("a waker's panic"));
     let first = Pin::new(&mut waits).poll(&mut Context::from_waker(&panics));
     assert_eq!(first, Poll::Pending);
     let woken = Gate::new();
@@ -328,8 +328,8 @@ fn a_waker_that_panics_while_a_token_is_cancelled_keeps_no_other_from_waking() {
     assert_eq!(support::poll_once(&mut waits, &woken), Poll::Ready(()));
 }
 
-/// Registers a waker with `token` that blocks until `leave` opens; a gate that opens when it is
-/// called, and the waiting future.
+/// Registers a waker with `token` that blocks until `leave` opens. Returns a gate that opens when
+/// the waker is called, and the waiting future.
 fn block_waker(token: &CancelToken, leave: &Gate) -> (Gate, Pin<Box<impl Future + use<>>>) {
     let (entered, held) = (Gate::new(), leave.clone());
     let is_in = entered.clone();
@@ -343,9 +343,9 @@ fn block_waker(token: &CancelToken, leave: &Gate) -> (Gate, Pin<Box<impl Future 
     (entered, cancelled)
 }
 
-/// All waiters and callbacks of a token waited for each other's wakers.
+/// Waiters and callbacks of one token used to wait for each other's wakers.
 #[test]
-fn a_waker_that_blocks_at_a_deadline_delays_no_callback_and_no_thread_that_waits() {
+fn a_waker_that_blocks_at_a_deadline_delays_no_callback_and_no_waiting_thread() {
     let leave = Gate::new();
     let around = CallContext::detached().with_deadline(Deadline::after(Duration::from_millis(200)));
     let token = around.run(CancelToken::current);
@@ -361,7 +361,7 @@ fn a_waker_that_blocks_at_a_deadline_delays_no_callback_and_no_thread_that_waits
     assert_eq!(cause, Some(Cause::DeadlineExceeded));
 }
 
-/// A waiter inside the operation was not woken yet when the operation was polled for the last time.
+/// The last poll used to come before a waiter inside the operation was woken.
 #[test]
 fn the_last_poll_of_an_inline_call_sees_the_cancellation_although_another_waker_blocks() {
     let leave = Gate::new();
@@ -379,12 +379,12 @@ fn the_last_poll_of_an_inline_call_sees_the_cancellation_although_another_waker_
     leave.open();
     canceller.join().unwrap();
     assert!(matches!(polled, Poll::Ready(Err(_))), "{polled:?}");
-    assert!(sees.is_open(), "the operation did not see its cancellation");
+    assert!(sees.is_open(), "the last poll did not see the cancellation");
 }
 
 #[timeout(name = "wakers::watching", secs = 60, upstream = upstream)]
 async fn watching(upstream: &CancelToken, sees: Gate) -> Result<(), TimeoutError> {
-    // It polls a future only after that future's own waker was called.
+    // The operation polls a future only after that future's own waker was called.
     let mut futures = FuturesUnordered::new();
     futures.push(async {
         cancel_token.cancelled().await;

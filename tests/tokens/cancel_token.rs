@@ -1,4 +1,4 @@
-//! `CancelToken`: the signal, outside any call and inside one.
+//! `CancelToken` outside and inside calls: cancellation, equality, callbacks and waits.
 
 use crate::support;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ use support::{EVERY_WAY, Gate, SOON, block_on, limit, poll_once, short};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError};
 
 #[test]
-fn a_token_fires_once_for_itself_and_all_below() {
+fn a_token_is_cancelled_once_with_all_its_descendants() {
     let token = CancelToken::new();
     let below = [token.clone(), token.child(), token.child().child()];
     assert!(!token.is_cancelled() && token.cause().is_none() && token.check().is_ok());
@@ -30,7 +30,7 @@ fn a_token_fires_once_for_itself_and_all_below() {
 }
 
 #[test]
-fn a_child_tells_neither_its_parent_nor_its_siblings() {
+fn cancelling_a_child_leaves_its_parent_and_siblings_alone() {
     let parent = CancelToken::new();
     let (child, sibling) = (parent.child(), parent.child());
     child.cancel();
@@ -40,7 +40,7 @@ fn a_child_tells_neither_its_parent_nor_its_siblings() {
 }
 
 #[test]
-fn below_a_fired_token_everything_is_born_fired() {
+fn descendants_of_a_cancelled_token_start_cancelled() {
     let token = CancelToken::new();
     token.cancel_with("shutting down");
     for born in [
@@ -55,7 +55,7 @@ fn below_a_fired_token_everything_is_born_fired() {
 }
 
 #[test]
-fn a_linked_token_fires_with_the_first_of_its_parents() {
+fn a_linked_token_is_cancelled_by_its_first_cancelled_parent() {
     for first in 0..3 {
         let parents = [(); 3].map(|()| CancelToken::new());
         let linked = CancelToken::linked(&parents);
@@ -80,7 +80,7 @@ fn a_child_outlives_the_handles_of_its_parents() {
 }
 
 #[test]
-fn a_token_of_no_call_says_so() {
+fn a_token_outside_any_call_has_a_generic_name_and_no_deadline() {
     let token = CancelToken::new();
     token.cancel();
     let error = token.check().unwrap_err();
@@ -168,7 +168,7 @@ fn errors_of_one_cancellation_are_equal() {
 }
 
 #[test]
-fn a_token_of_a_call_speaks_of_it() {
+fn a_token_of_a_call_has_its_name_and_deadline() {
     for way in EVERY_WAY {
         let timeout = limit("cancel_token::call", 60_000).with_grace(SOON);
         let outcome = way.run(&timeout, |token| {
@@ -210,7 +210,7 @@ fn callbacks_run_once_in_the_order_of_their_registration() {
 }
 
 #[test]
-fn a_callback_on_a_fired_token_runs_at_once() {
+fn a_callback_on_a_cancelled_token_runs_immediately() {
     let token = CancelToken::new();
     token.cancel();
     let ran = Gate::new();
@@ -221,7 +221,7 @@ fn a_callback_on_a_fired_token_runs_at_once() {
 }
 
 #[test]
-fn a_callback_that_was_taken_back_never_runs() {
+fn an_unregistered_callback_never_runs() {
     let (count, token) = (Arc::new(AtomicUsize::new(0)), CancelToken::new());
     let register = || {
         let count = count.clone();
@@ -233,15 +233,19 @@ fn a_callback_that_was_taken_back_never_runs() {
     drop(dropped);
     assert!(unregistered.unregister());
     forgotten.forget();
-    assert_eq!(Arc::strong_count(&count), 3, "what was taken back is gone");
+    assert_eq!(
+        Arc::strong_count(&count),
+        3,
+        "an unregistered callback is dropped"
+    );
     token.cancel();
     assert!(!late.unregister());
     assert_eq!(count.load(Ordering::SeqCst), 2);
 }
 
-/// Unregistering says whether the callback was prevented, and does not wait for one that runs.
+/// `unregister` returns whether it prevented the callback, and does not wait for a running one.
 #[test]
-fn unregistering_a_callback_that_runs_does_not_wait() {
+fn unregistering_a_running_callback_does_not_wait() {
     let (entered, leave, token) = (Gate::new(), Gate::new(), CancelToken::new());
     let (is_in, held) = (entered.clone(), leave.clone());
     let registration = token.on_cancel(move || {
@@ -260,7 +264,7 @@ fn unregistering_a_callback_that_runs_does_not_wait() {
 }
 
 #[test]
-fn blocking_waits_end_with_the_signal_or_the_time() {
+fn blocking_waits_end_with_the_cancellation_or_the_timeout() {
     let token = CancelToken::new();
     let start = Instant::now();
     assert_eq!(token.wait_timeout(Duration::from_millis(20)), None);
@@ -285,7 +289,7 @@ fn blocking_waits_end_with_the_signal_or_the_time() {
     assert_eq!(token.wait_timeout(Duration::ZERO), Some(Cause::Cancelled));
 }
 
-/// Guards against a wait that trusts its park: strangers may unpark the thread.
+/// A stray unpark of the thread used to end the wait.
 #[test]
 fn a_blocking_wait_is_not_cut_short_by_stray_unparks() {
     let token = CancelToken::new();
@@ -301,7 +305,7 @@ fn a_blocking_wait_is_not_cut_short_by_stray_unparks() {
 }
 
 #[test]
-fn async_waits_end_with_the_signal() {
+fn async_waits_end_with_the_cancellation() {
     let token = CancelToken::new();
     let child = token.child();
     let woken = [(); 3].map(|()| Gate::new());
@@ -319,9 +323,9 @@ fn async_waits_end_with_the_signal() {
     block_on(token.cancelled());
 }
 
-/// A future that moves from one task to another wakes the one that polled it last.
+/// A future that moved to another task wakes the task that polled it last.
 #[test]
-fn an_async_wait_wakes_who_polled_last() {
+fn an_async_wait_wakes_the_task_that_polled_last() {
     let token = CancelToken::new();
     let mut wait = token.cancelled();
     let (before, after) = (Gate::new(), Gate::new());
@@ -331,9 +335,9 @@ fn an_async_wait_wakes_who_polled_last() {
     assert!(after.is_open() && !before.is_open());
 }
 
-/// A waker holds its task, so what is left of it would keep that.
+/// A waker keeps its task alive, so a leftover waker would leak the task.
 #[test]
-fn a_wait_that_is_dropped_leaves_nothing_behind() {
+fn a_dropped_wait_leaves_no_waker_registered() {
     let token = CancelToken::new();
     let woken = Arc::new(Gate::new());
     let waker = Waker::from(Arc::clone(&woken));
@@ -349,7 +353,7 @@ fn a_wait_that_is_dropped_leaves_nothing_behind() {
 }
 
 #[test]
-fn run_until_cancelled_gives_what_comes_first() {
+fn run_until_cancelled_returns_the_first_of_both() {
     let token = CancelToken::new();
     assert_eq!(block_on(token.run_until_cancelled(ready(7))), Some(7));
     let mut cut = pin!(token.run_until_cancelled(pending::<()>()));
@@ -362,7 +366,7 @@ fn run_until_cancelled_gives_what_comes_first() {
     assert_eq!(cut.as_mut().poll(&mut context), Poll::Ready(None));
 }
 
-/// A future used to be polled once although the token was cancelled before.
+/// Requires a future that borrows nothing.
 fn is_static<T: Send + 'static>(value: T) -> T {
     value
 }
@@ -379,15 +383,16 @@ fn run_until_cancelled_owned_borrows_nothing() {
     token.cancel();
     woken.wait();
     assert_eq!(block_on(cut), None);
-    let panics = std::future::poll_fn(|_| -> Poll<()> { panic!("it was polled") });
+    let panics = std::future::poll_fn(|_| -> Poll<()> { panic!("the future was polled") });
     assert_eq!(block_on(token.run_until_cancelled_owned(panics)), None);
 }
 
+/// A future used to be polled once although the token was cancelled before.
 #[test]
 fn run_until_cancelled_does_not_poll_with_a_cancelled_token() {
     let token = CancelToken::new();
     token.cancel();
-    let future = std::future::poll_fn(|_| -> Poll<()> { panic!("it was polled") });
+    let future = std::future::poll_fn(|_| -> Poll<()> { panic!("the future was polled") });
     assert_eq!(block_on(token.run_until_cancelled(future)), None);
     assert_eq!(block_on(token.run_until_cancelled(ready(7))), None);
 }
@@ -413,7 +418,7 @@ fn a_guard_cancels_when_it_is_dropped_unless_it_is_disarmed() {
     assert!(panic.is_err() && unwound.is_cancelled());
 }
 
-/// The deadline of a token whose call runs on the caller's thread is looked out for by those who wait for it.
+/// For an inline sync call, the waiters themselves observe the deadline.
 #[test]
 fn a_deadline_reaches_every_kind_of_wait() {
     for way in EVERY_WAY {
@@ -449,12 +454,12 @@ fn a_deadline_reaches_every_kind_of_wait() {
 }
 
 #[test]
-fn whoever_cancels_after_the_deadline_comes_too_late_to_be_the_cause() {
+fn cancelling_after_the_deadline_does_not_change_the_cause() {
     let deadline = Deadline::after(Duration::from_millis(5));
     let context = CallContext::detached().with_deadline(deadline);
     let token = context.run(CancelToken::current);
     thread::sleep(Duration::from_millis(10));
-    // Nobody has looked at it until now, nor has the timer.
+    // Neither a caller nor the timer thread has checked the token so far.
     token.cancel_with("too late");
     for token in [token.child(), token] {
         let error = token.check().unwrap_err();
@@ -464,7 +469,7 @@ fn whoever_cancels_after_the_deadline_comes_too_late_to_be_the_cause() {
 }
 
 #[test]
-fn tokens_and_what_waits_for_them_can_be_printed() {
+fn tokens_and_their_waiters_implement_debug() {
     let token = CancelToken::new();
     let named = r#"CancelToken { name: "token", cause: None }"#;
     assert_eq!(format!("{token:?}"), named);

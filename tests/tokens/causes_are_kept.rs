@@ -1,4 +1,4 @@
-//! The cause of an ending is that of what came first, and the same wherever it is read: token, error and event.
+//! The first event decides the cause, and the token, the error and the event report the same one.
 
 use crate::{crowd, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use timeout_runtime::{
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// What can end a call, by one end each.
+/// The three things that can end a call early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Request,
@@ -37,7 +37,7 @@ impl End {
 
 type Events = Arc<Mutex<Vec<EventKind<'static>>>>;
 
-/// A policy whose events are its own to record.
+/// A policy and the events of its own calls.
 fn recorded(name: &'static str, limit: Duration) -> (Timeout, Events) {
     let events = Events::default();
     let sink = Arc::clone(&events);
@@ -48,7 +48,7 @@ fn recorded(name: &'static str, limit: Duration) -> (Timeout, Events) {
     (timeout, events)
 }
 
-/// A call below a request token and a deadline.
+/// A call with a request token and an enclosing deadline.
 struct Call {
     way: Way,
     request: CancelToken,
@@ -57,7 +57,7 @@ struct Call {
     events: Events,
 }
 
-/// The token of a call, and those that hang on it.
+/// The token of a call, and tokens derived from it.
 struct Kept([CancelToken; 5]);
 
 impl Kept {
@@ -72,7 +72,7 @@ impl Kept {
         ])
     }
 
-    /// The one cause that all of them have, those made by now as well.
+    /// The cause that all tokens agree on, including tokens derived from them now.
     #[track_caller]
     fn cause(&self) -> Cause {
         let Self(tokens) = self;
@@ -86,7 +86,7 @@ impl Kept {
             assert_eq!([token.cause(), checked], [cause; 2]);
             assert_eq!(below.map(|below| below.cause()), [cause; 2]);
         }
-        cause.expect("it has fired")
+        cause.expect("the token is cancelled")
     }
 }
 
@@ -102,7 +102,8 @@ impl Call {
         }
     }
 
-    /// Runs `meanwhile` in the operation, between making and showing what is kept; the call's own error.
+    /// Makes a call that keeps derived tokens, runs `meanwhile` and then sends the tokens. Returns
+    /// the call's error.
     fn run(
         &self,
         meanwhile: impl FnOnce(&CancelToken) + Send + 'static,
@@ -123,15 +124,16 @@ impl Call {
         (error.unwrap_or_else(|| panic!("{outcome:?}")), receiver)
     }
 
-    /// All that was told, which is one verdict and what became of the operation.
-    fn told(&self) -> Vec<EventKind<'static>> {
-        support::eventually("the operation is heard of", || {
+    /// All events of the call: its outcome, and the late event of its operation.
+    fn all_events(&self) -> Vec<EventKind<'static>> {
+        support::eventually("the late event is emitted", || {
             self.events.lock().unwrap().len() >= 2
         });
         self.events.lock().unwrap().clone()
     }
 
-    /// Asserts that the verdict event, the error and all tokens agree; on what.
+    /// Asserts that the outcome event, the error and all tokens have the same cause, and returns
+    /// it.
     #[track_caller]
     fn agreed(&self, error: &TimeoutError, kept: &Kept) -> Cause {
         let way = self.way;
@@ -145,7 +147,7 @@ impl Call {
         assert_eq!(error.status(), status, "{way:?}");
         let failed = Failure::Error("\"stopped\"".into());
         assert_eq!(
-            self.told(),
+            self.all_events(),
             [event, EventKind::AbandonedWorkerFailed(failed)],
             "{way:?}"
         );
@@ -158,9 +160,9 @@ fn rows<T: Copy + Send + Sync>(others: &[T]) -> Vec<(Way, T)> {
     EVERY_WAY.into_iter().flat_map(with).collect()
 }
 
-/// Guards against a business cancel that reads as a time out, and the other way round.
+/// A cancellation by user code must not read as a timeout, nor the reverse.
 #[test]
-fn each_end_gives_its_own_cause() {
+fn each_end_has_its_own_cause() {
     let rows = rows(&ENDS);
     crowd(rows.len(), rows.len(), |row| {
         let (way, end) = rows[row];
@@ -184,9 +186,9 @@ fn each_end_gives_its_own_cause() {
     });
 }
 
-/// Guards against a cause that a later end overwrites. The operation runs on until all have come.
+/// A later end used to overwrite the cause. The operation runs until all ends have come.
 #[test]
-fn what_comes_later_changes_no_cause() {
+fn a_later_end_does_not_change_the_cause() {
     let rows = rows(&ENDS);
     crowd(rows.len(), rows.len(), |row| {
         let (way, end) = rows[row];
@@ -212,10 +214,10 @@ fn what_comes_later_changes_no_cause() {
     });
 }
 
-/// Guards against an error that names one end and a token, or an event, that names another, when they come within the same
-/// millisecond, from three sides.
+/// When several ends came within one millisecond, the error used to name one, and a token or the
+/// event another.
 #[test]
-fn ends_at_once_give_one_cause() {
+fn simultaneous_ends_have_one_cause() {
     const ROUNDS: usize = 100;
     let own_limit = 2 * short_limit();
     let shortly_before = own_limit.saturating_sub(Duration::from_millis(1));
@@ -246,7 +248,7 @@ fn ends_at_once_give_one_cause() {
 }
 
 #[test]
-fn two_who_cancel_at_once_give_one_reason() {
+fn simultaneous_cancellations_have_one_reason() {
     for _ in 0..500 {
         let parents = [CancelToken::new(), CancelToken::new()];
         let (below, both) = (CancelToken::linked(&parents), Barrier::new(2));
@@ -270,9 +272,9 @@ fn two_who_cancel_at_once_give_one_reason() {
     }
 }
 
-/// Guards against a very short limit that swallows a cancellation which had come before it.
+/// A very short limit used to hide an earlier cancellation.
 #[test]
-fn a_cancellation_before_the_call_is_its_cause_however_short_the_limit() {
+fn a_cancellation_before_the_call_is_the_cause_even_with_a_short_limit() {
     for way in EVERY_WAY {
         let request = CancelToken::new();
         request.cancel();
@@ -285,14 +287,14 @@ fn a_cancellation_before_the_call_is_its_cause_however_short_the_limit() {
             panic!("{way:?}: {outcome:?}");
         };
         assert_eq!(error.cause(), Cause::Cancelled, "{way:?}");
-        let told = events.lock().unwrap().clone();
-        assert_eq!(told, [EventKind::NotStarted(Cause::Cancelled)], "{way:?}");
+        let kinds = events.lock().unwrap().clone();
+        assert_eq!(kinds, [EventKind::NotStarted(Cause::Cancelled)], "{way:?}");
     }
 }
 
-/// Guards against an operation's own error that is taken for the ending of its call by the looks of it.
+/// An operation's own error used to be taken for the call's outcome because it looked like one.
 #[test]
-fn an_error_that_looks_like_an_ending_stays_the_operations_own() {
+fn an_operations_own_timeout_error_stays_a_failure() {
     let elsewhere = CancelToken::new();
     elsewhere.cancel_with("shutting down");
     let cancelled = elsewhere.check().unwrap_err();
@@ -320,9 +322,9 @@ fn an_error_that_looks_like_an_ending_stays_the_operations_own() {
             };
             assert_eq!(format!("{found:?}"), text, "{way:?}");
             assert_eq!(token.recv().unwrap().cause(), None, "{way:?}");
-            let told = events.lock().unwrap().clone();
+            let kinds = events.lock().unwrap().clone();
             let failed = EventKind::Failed(Failure::Error(text.into()));
-            assert_eq!(told, [failed], "{way:?}");
+            assert_eq!(kinds, [failed], "{way:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Tokens in chains and crowds of any size are linked, cancelled, asked and dropped without recursion, and in no more time than
-//! there are links.
+//! Token trees of any depth and width are linked, cancelled, checked and dropped without recursion
+//! and in linear time.
 
 use crate::{crowd, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,14 +15,14 @@ const MANY: usize = 200_000;
 
 const LONG: u64 = 600_000;
 
-/// Runs `work` on a stack that has no room for a recursion over many tokens.
+/// Runs `work` on a stack too small for a recursion over many tokens.
 #[track_caller]
 fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
     let thread = thread::Builder::new().stack_size(256 << 10).spawn(work);
     thread.unwrap().join().unwrap();
 }
 
-/// Runs one step; panics if it takes as long as a search among many for each of many would.
+/// Runs one step. Panics if it takes as long as a step of quadratic cost would.
 #[track_caller]
 fn step<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
@@ -32,7 +32,7 @@ fn step<T>(what: &str, work: impl FnOnce() -> T) -> T {
     value
 }
 
-/// A token, and below it a chain of many.
+/// A token with a long chain of descendants.
 fn chain() -> Vec<CancelToken> {
     let mut tokens = vec![CancelToken::new()];
     for place in 0..MANY {
@@ -41,14 +41,14 @@ fn chain() -> Vec<CancelToken> {
     tokens
 }
 
-/// Only the last token of a chain, which holds all others.
+/// The first and the last token of a chain; the last one keeps the others alive.
 fn leaf() -> (CancelToken, CancelToken) {
     let mut tokens = chain();
     let last = tokens.pop().unwrap();
     (tokens.swap_remove(0), last)
 }
 
-/// Guards against a signal, or a destructor, that takes a stack frame for each link.
+/// Cancelling or dropping a chain used to take a stack frame for each link.
 #[test]
 fn a_chain_is_cancelled_and_dropped_in_every_order() {
     type Drops = fn(Vec<CancelToken>);
@@ -63,7 +63,7 @@ fn a_chain_is_cancelled_and_dropped_in_every_order() {
                 while tokens.pop().is_some() {}
             },
         ),
-        ("all at once", false, drop),
+        ("all together", false, drop),
         (
             "all but the leaf, and then the leaf",
             false,
@@ -95,9 +95,10 @@ fn a_chain_is_cancelled_and_dropped_in_every_order() {
     }
 }
 
-/// Guards against a walk down that takes a stack frame for each child, and against a child that is searched among its siblings.
+/// Cancelling used to recurse into each child, and dropping used to search a child among its
+/// siblings.
 #[test]
-fn a_crowd_below_one_token_is_cancelled_and_dropped_in_every_order() {
+fn many_children_are_cancelled_and_dropped_in_every_order() {
     type Drops = fn(CancelToken, Vec<CancelToken>);
     let orders: [(&str, bool, Drops); 3] = [
         ("root first", true, |root, children| {
@@ -126,9 +127,9 @@ fn a_crowd_below_one_token_is_cancelled_and_dropped_in_every_order() {
     }
 }
 
-/// Guards against a token that keeps a list of its own for those above it, and walks it by recursion or more than once.
+/// A token must not keep its own list of ancestors, nor walk to one of them more than once.
 #[test]
-fn a_token_below_many_parents_hears_each_of_them() {
+fn a_token_with_many_parents_is_cancelled_by_any_of_them() {
     on_a_small_stack(|| {
         let parents: Vec<_> = (0..MANY).map(|_| CancelToken::new()).collect();
         let below = step("linking", || CancelToken::linked(&parents));
@@ -141,9 +142,9 @@ fn a_token_below_many_parents_hears_each_of_them() {
     });
 }
 
-/// Guards against wakers and callbacks that are called from within the walk.
+/// Wakers and callbacks must not run within the walk over the chain.
 #[test]
-fn those_who_wait_along_a_chain_are_called_without_recursion() {
+fn waiters_along_a_chain_are_woken_without_recursion() {
     on_a_small_stack(|| {
         let tokens = chain();
         let (ran, woken) = (Arc::<AtomicUsize>::default(), Gate::new());
@@ -166,9 +167,9 @@ fn those_who_wait_along_a_chain_are_called_without_recursion() {
     });
 }
 
-/// Guards against a context that takes a stack frame for each token that was added to it.
+/// A context used to take a stack frame for each token added to it.
 #[test]
-fn a_context_takes_tokens_without_number() {
+fn a_context_takes_any_number_of_tokens() {
     on_a_small_stack(|| {
         let (first, last) = (CancelToken::new(), CancelToken::new());
         let mut context = CallContext::detached().with_token(&first);
@@ -189,7 +190,8 @@ fn a_context_takes_tokens_without_number() {
     });
 }
 
-/// A call in `context` that runs until its token fires, and is stopped by `stop` once it is under way.
+/// A call in `context` that runs until its token is cancelled; `stop` runs once the operation has
+/// started.
 fn stopped(way: Way, context: &CallContext, stop: impl FnOnce() + Send + 'static) {
     let started = Gate::new();
     let under_way = started.clone();
@@ -225,9 +227,9 @@ fn succeeds(way: Way, context: &CallContext) {
     assert!(left <= Duration::from_millis(LONG), "{way:?}: {left:?}");
 }
 
-/// Guards against an entry of a call, or its end, that recurses up a chain.
+/// Neither the start nor the end of a call may recurse up a chain.
 #[test]
-fn a_call_at_the_end_of_a_chain_ends_as_any_other() {
+fn a_call_at_the_end_of_a_chain_has_its_normal_outcome() {
     on_a_small_stack(|| {
         let (root, last) = leaf();
         let context = CallContext::detached().with_token(&last);
@@ -266,9 +268,9 @@ fn a_call_at_the_end_of_a_chain_ends_as_any_other() {
     });
 }
 
-/// Guards against a token that looks for its deadline all the way up, although its call knows the nearest.
+/// A token must not search the whole chain for its deadline: its call knows the nearest one.
 #[test]
-fn a_call_at_the_end_of_a_chain_knows_its_deadline_by_itself() {
+fn a_call_at_the_end_of_a_chain_knows_its_deadline() {
     let (_root, last) = leaf();
     let context = CallContext::detached().with_token(&last);
     context.run(|| {
@@ -285,9 +287,9 @@ fn a_call_at_the_end_of_a_chain_knows_its_deadline_by_itself() {
     });
 }
 
-/// Guards against a call that searches itself among its siblings, or drops them with itself.
+/// A call must not search for itself among its siblings, nor drop them with itself.
 #[test]
-fn a_call_among_a_crowd_ends_as_any_other() {
+fn a_call_among_many_siblings_has_its_normal_outcome() {
     let root = CancelToken::new();
     let mut crowd: Vec<_> = (0..MANY).map(|_| root.child()).collect();
     let context = CallContext::detached().with_token(&root);
@@ -296,7 +298,7 @@ fn a_call_among_a_crowd_ends_as_any_other() {
     }
     assert!(crowd.iter().all(|child| !child.is_cancelled()));
     for (place, way) in EVERY_WAY.into_iter().enumerate() {
-        // A sibling's signal is nothing to it; the one from above is.
+        // Cancelling a sibling does not reach the call; cancelling the parent does.
         let sibling = crowd.swap_remove(place);
         let below = root.child();
         let context = CallContext::detached().with_token(&below);
@@ -315,7 +317,7 @@ fn a_call_among_a_crowd_ends_as_any_other() {
     assert!(crowd.iter().all(CancelToken::is_cancelled));
 }
 
-/// Guards against a deadline that reaches the tokens nearby and not those far below.
+/// A deadline used to reach nearby tokens only.
 #[test]
 fn a_deadline_reaches_the_end_of_a_chain() {
     let calls = limit("deep_and_wide_tokens::deadline", 5 * short()).with_grace(SOON);
@@ -327,7 +329,7 @@ fn a_deadline_reaches_the_end_of_a_chain() {
                 last = last.child();
             }
             assert_eq!(last.deadline(), token.deadline());
-            eventually("the last one has fired", || last.is_cancelled());
+            eventually("the last token is cancelled", || last.is_cancelled());
             Ok::<_, TimeoutError>((last.cause(), token.cause()))
         });
         let cause = Some(Cause::TimedOut);

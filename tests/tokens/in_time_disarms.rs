@@ -1,4 +1,4 @@
-//! Rule 8: an ending in time disarms.
+//! Rule 8: a call that ends in time disarms its token.
 
 use crate::support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
 };
 
-/// What an operation leaves behind of its call.
+/// The tokens and the context that an operation keeps from its call.
 struct Kept {
     token: CancelToken,
     child: CancelToken,
@@ -24,7 +24,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// What a call with a limit of `ms` leaves behind.
+    /// The tokens and the context of a call with a limit of `ms`.
     fn of(token: &CancelToken, ms: u64) -> Self {
         let called = Arc::<AtomicBool>::default();
         let flag = called.clone();
@@ -43,15 +43,15 @@ impl Kept {
         [&self.token, &self.child, &self.linked]
     }
 
-    /// Waits until the deadline of the call lies behind.
+    /// Waits until the call's deadline has passed.
     fn outlive(&self) {
         thread::sleep(self.deadline.saturating_duration_since(Instant::now()));
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// The three endings in time. The operation sends what it keeps. A machine that is too busy for
-/// them gets longer limits.
+/// Makes one call for each way to end in time, and returns what each operation kept. Retries with
+/// longer limits on a slow machine.
 fn ended_in_time(way: Way, name: &'static str) -> Vec<Kept> {
     let longer = std::iter::successors(Some(short()), |ms| Some(2 * ms));
     let mut limits = longer.take_while(|ms| *ms < 120_000);
@@ -76,7 +76,7 @@ fn try_to_end_in_time(way: Way, name: &'static str, ms: u64) -> Option<Vec<Kept>
     let panic = catch_unwind(AssertUnwindSafe(|| {
         way.run::<(), TimeoutError>(&timeout, move |token| {
             sender.send(Kept::of(&token, ms)).unwrap();
-            // Without the hook, whose printing takes of the limit.
+            // Without the panic hook: its printing takes part of the limit.
             std::panic::resume_unwind(Box::new("out of paper"))
         })
     }));
@@ -98,7 +98,7 @@ fn try_to_end_in_time(way: Way, name: &'static str, ms: u64) -> Option<Vec<Kept>
 }
 
 #[test]
-fn the_kept_tokens_of_a_call_that_ended_in_time_never_fire_and_know_no_deadline() {
+fn tokens_of_a_call_that_ended_in_time_have_no_deadline() {
     for way in EVERY_WAY {
         let kept = ended_in_time(way, "in_time_disarms::tokens");
         assert_eq!(kept.len(), 3);
@@ -114,9 +114,9 @@ fn the_kept_tokens_of_a_call_that_ended_in_time_never_fire_and_know_no_deadline(
     }
 }
 
-/// Guards against a context that keeps the deadline it has seen when it was taken.
+/// A context used to keep the deadline that it saw when it was captured.
 #[test]
-fn the_kept_contexts_of_a_call_that_ended_in_time_know_no_deadline() {
+fn contexts_of_a_call_that_ended_in_time_have_no_deadline() {
     for way in EVERY_WAY {
         for kept in ended_in_time(way, "in_time_disarms::contexts") {
             assert_eq!(kept.context.deadline(), Deadline::never(), "{way:?}");
@@ -140,7 +140,7 @@ annotated! {
 }
 
 #[test]
-fn a_kept_token_still_hears_upstream() {
+fn a_kept_token_is_still_cancelled_by_upstream() {
     for way in EVERY_WAY {
         let request = CancelToken::new();
         let kept = given::call(way, request.clone()).unwrap();
@@ -152,9 +152,10 @@ fn a_kept_token_still_hears_upstream() {
     }
 }
 
-/// What lies above a finished call is a call that still runs: its deadline is heard, by the name that it has inside.
+/// The enclosing call still runs: its deadline still cancels the token, with the cause that nested
+/// calls see.
 #[test]
-fn a_token_kept_by_the_call_around_still_hears_its_deadline() {
+fn a_token_kept_by_the_enclosing_call_still_has_its_deadline() {
     for way in EVERY_WAY {
         let (sender, kept) = mpsc::channel();
         let outer = Way::SyncWorker.run(&limit("in_time_disarms::around", short()), move |token| {
@@ -173,18 +174,21 @@ fn a_token_kept_by_the_call_around_still_hears_its_deadline() {
 }
 
 #[test]
-fn after_the_other_endings_a_token_stays_fired() {
+fn after_any_other_outcome_a_token_stays_cancelled() {
     for way in EVERY_WAY {
         for cancels in [false, true] {
             let (sender, kept) = mpsc::channel();
-            let outcome = way.run(&limit("in_time_disarms::fired", short()), move |token| {
-                let child = token.child();
-                if cancels {
-                    token.cancel();
-                }
-                sender.send((token.clone(), child)).unwrap();
-                until_fired(&token)
-            });
+            let outcome = way.run(
+                &limit("in_time_disarms::cancelled", short()),
+                move |token| {
+                    let child = token.child();
+                    if cancels {
+                        token.cancel();
+                    }
+                    sender.send((token.clone(), child)).unwrap();
+                    until_fired(&token)
+                },
+            );
             let (token, child) = kept.recv().unwrap();
             let cause = outcome.timeout_error().map(TimeoutError::cause);
             assert!(cause.is_some(), "{way:?}: {outcome:?}");
@@ -194,7 +198,7 @@ fn after_the_other_endings_a_token_stays_fired() {
 }
 
 #[test]
-fn after_a_call_was_dropped_its_token_stays_fired() {
+fn the_token_of_a_dropped_call_stays_cancelled() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     for way in ASYNC {
@@ -214,11 +218,11 @@ fn after_a_call_was_dropped_its_token_stays_fired() {
     }
 }
 
-/// Guards against a waiter who watches a deadline himself, and spins once it has passed without a meaning.
+/// A waiter that observed the deadline itself used to spin after a deadline that no longer counts.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_thread_that_waits_for_a_kept_token_sleeps() {
-    /// How long this thread has run, as its scheduler counts.
+    /// The CPU time of this thread, from its scheduler.
     fn ran() -> Duration {
         let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
         Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())
@@ -237,7 +241,8 @@ fn a_thread_that_waits_for_a_kept_token_sleeps() {
             });
             is_waiting.wait();
             sender.send(thread).unwrap();
-            // Registered by then, or else it finds the call finished, which is no fault.
+            // The wait is registered by then; if not, it finds the call finished, which is fine
+            // too.
             thread::sleep(Duration::from_millis(20));
             Ok::<_, TimeoutError>(())
         });
@@ -249,10 +254,10 @@ fn a_thread_that_waits_for_a_kept_token_sleeps() {
     }
 }
 
-/// Guards against a timer that has taken a call's alarm in hand and rings it after the call has ended in time: many calls end
-/// together, just when all their alarms are due.
+/// The timer thread used to cancel a token whose call had just ended in time. Many calls end
+/// together, just as their timers are due.
 #[test]
-fn a_call_that_ends_just_in_time_is_never_fired_afterwards() {
+fn a_call_that_ends_just_in_time_is_not_cancelled_afterwards() {
     let runtime = support::runtime();
     for round in 1..=40 {
         let (go, start) = (CancelToken::new(), Instant::now());
@@ -286,9 +291,9 @@ fn a_call_that_ends_just_in_time_is_never_fired_afterwards() {
     }
 }
 
-/// Virtual time jumps over the deadline of a call that has ended: nothing rings.
+/// Virtual time jumps over the deadline of a finished call.
 #[tokio::test(start_paused = true)]
-async fn virtual_time_does_not_fire_the_token_of_a_finished_call() {
+async fn virtual_time_does_not_cancel_the_token_of_a_finished_call() {
     for way in [Way::AsyncInline, Way::AsyncTask] {
         let timeout = limit("in_time_disarms::virtual", 300);
         let call = way.start(&timeout, |token| async { Ok::<_, TimeoutError>(token) });

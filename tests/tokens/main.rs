@@ -16,15 +16,15 @@ mod support;
 #[path = "../support/told.rs"]
 mod told;
 
-mod asking_without_a_token;
 mod callbacks_and_wakers;
 mod cancel_token;
 mod causes_are_kept;
+mod checks_without_a_token;
 mod deep_and_wide_tokens;
 mod in_time_disarms;
 mod random_trees;
 mod reasons_are_kept;
 mod slow_callbacks;
 mod tokens_convert;
-mod unattended_tokens;
+mod tokens_without_waiters;
 mod upstream_ends_the_wait;

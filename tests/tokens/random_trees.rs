@@ -1,5 +1,5 @@
-//! Random trees of tokens, and calls below them, against a model that is as simple as the rules: who hears of a signal, why, and
-//! how often.
+//! Random token trees with calls in them, checked against a simple model: which token is cancelled,
+//! with which cause, and how often.
 
 use crate::{forest, steps};
 use std::sync::Barrier;
@@ -23,9 +23,10 @@ fn config(cases: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(config(400))]
 
-    /// After each step every token reads as the model says, and everybody who waits has been told once or not at all.
+    /// After each step every token is in the state of the model, and every waiter was woken once or
+    /// not at all.
     #[test]
-    fn every_signal_reaches_those_below_once_with_its_cause(steps in steps(80)) {
+    fn every_cancellation_reaches_all_descendants_once_with_its_cause(steps in steps(80)) {
         let mut forest = Forest::default();
         for step in steps {
             forest.take(step);
@@ -34,9 +35,10 @@ proptest! {
         forest.let_go();
     }
 
-    /// Whoever cancels finds all below cancelled when it returns, also if others are at it; and all agree on one reason for each.
+    /// A cancel that returns has cancelled all descendants, also while others cancel; all tokens
+    /// keep one reason.
     #[test]
-    fn cancels_at_once_reach_all_below_once(
+    fn simultaneous_cancels_reach_all_descendants_once(
         steps in steps(60),
         cancels in collection::vec(any::<Index>(), 2..4),
     ) {

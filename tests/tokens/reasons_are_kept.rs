@@ -1,4 +1,4 @@
-//! The reason given to `cancel_with` is the source of every error that speaks of the cancellation.
+//! The reason given to `cancel_with` is the source of every error from that cancellation.
 
 use crate::support;
 use std::error::Error;
@@ -22,7 +22,7 @@ impl fmt::Display for Shutdown {
 
 impl Error for Shutdown {}
 
-/// The reason that `error` gives, as it was given.
+/// The reason in `error`, downcast to its own type.
 fn reason(error: &TimeoutError) -> Option<u32> {
     assert_eq!(error.cause(), Cause::Cancelled);
     let source = error.source()?;
@@ -39,7 +39,7 @@ fn checked(token: &CancelToken) -> Option<u32> {
 }
 
 #[test]
-fn it_is_read_from_every_token_below() {
+fn every_descendant_reports_the_reason() {
     let token = CancelToken::new();
     let other = CancelToken::new();
     let below = [
@@ -59,7 +59,7 @@ fn it_is_read_from_every_token_below() {
 }
 
 #[test]
-fn the_first_one_is_kept() {
+fn the_first_reason_is_kept() {
     let token = CancelToken::new();
     let child = token.child();
     token.cancel_with(Shutdown(1));
@@ -80,7 +80,7 @@ fn the_first_one_is_kept() {
 }
 
 #[test]
-fn callbacks_and_those_who_wait_find_it() {
+fn callbacks_and_waiters_read_the_reason() {
     let token = CancelToken::new();
     let (sender, found) = mpsc::channel();
     let (child, send) = (token.child(), sender.clone());
@@ -106,14 +106,14 @@ annotated! {
 }
 
 annotated! {
-    mod told, [name = "reasons_are_kept::told", secs = 60, upstream = upstream, fallback = |error| Err(reason(&error))],
+    mod fallback, [name = "reasons_are_kept::fallback", secs = 60, upstream = upstream, fallback = |error| Err(reason(&error))],
     (upstream: CancelToken, inside: mpsc::Sender<CancelToken>) -> Result<u32, Option<u32>> {
         inside.send(cancel_token.clone()).unwrap();
         until_fired(&cancel_token).map_err(|_| None)
     }
 }
 
-/// Cancels `token` once a call below it runs; the token of that call.
+/// Cancels `token` once a call with it as upstream runs; returns the token of that call.
 fn cancel_when_inside(
     token: &CancelToken,
     call: impl FnOnce(mpsc::Sender<CancelToken>) + Send,
@@ -128,7 +128,7 @@ fn cancel_when_inside(
 }
 
 #[test]
-fn the_error_of_a_call_gives_it_and_so_does_its_token() {
+fn a_calls_error_and_token_report_the_reason() {
     for way in EVERY_WAY {
         let request = CancelToken::new();
         let token = cancel_when_inside(&request, |inside| {
@@ -145,25 +145,25 @@ fn the_error_of_a_call_gives_it_and_so_does_its_token() {
 }
 
 #[test]
-fn a_fallback_is_given_it() {
+fn a_fallback_receives_the_reason() {
     for way in EVERY_WAY {
         let request = CancelToken::new();
         cancel_when_inside(&request, |inside| {
-            let answer = told::call(way, request.clone(), inside);
+            let answer = fallback::call(way, request.clone(), inside);
             assert_eq!(answer, Err(Some(7)), "{way:?}");
         });
     }
 }
 
 #[test]
-fn a_call_that_is_not_started_gives_it() {
+fn a_call_that_is_not_started_reports_the_reason() {
     let request = CancelToken::new();
     request.cancel_with(Shutdown(7));
     for way in EVERY_WAY {
         let error = below::call(way, request.clone(), mpsc::channel().0).unwrap_err();
         assert!(!error.was_started(), "{way:?}");
         assert_eq!(reason(&error), Some(7), "{way:?}");
-        let answer = told::call(way, request.clone(), mpsc::channel().0);
+        let answer = fallback::call(way, request.clone(), mpsc::channel().0);
         assert_eq!(answer, Err(Some(7)), "{way:?}");
 
         let context = CallContext::detached().with_token(&request.child());
@@ -179,9 +179,9 @@ fn a_call_that_is_not_started_gives_it() {
     }
 }
 
-/// It goes down through every call, in the errors of all.
+/// Nested calls pass the reason on, in the errors of all of them.
 #[test]
-fn calls_inside_calls_give_it() {
+fn nested_calls_report_the_reason() {
     for outer_way in EVERY_WAY {
         for inner_way in EVERY_WAY {
             let (sender, seen) = mpsc::channel();
@@ -210,9 +210,9 @@ fn calls_inside_calls_give_it() {
     }
 }
 
-/// A deadline and a caller who goes away have none, also if a reason comes later.
+/// A deadline and a dropped call have no reason, even if `cancel_with` comes later.
 #[test]
-fn other_ends_have_none() {
+fn other_outcomes_have_no_reason() {
     for way in EVERY_WAY {
         let (sender, kept) = mpsc::channel();
         let outcome = way.run(&limit("reasons_are_kept::limit", 150), move |token| {

@@ -1,4 +1,5 @@
-//! Rule 10: callbacks that block, panic or take each other back hold up no call, no timer and no other callback for good.
+//! Rule 10: callbacks that block, panic or unregister each other delay no call, no timer and no
+//! other callback for good.
 
 use crate::{crowd, panics, support};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -11,15 +12,15 @@ use support::{
 };
 use timeout_runtime::{CancelToken, Cause, Outcome, Registration, TimeoutError};
 
-/// So many calls are made beside the callbacks.
+/// Number of other calls made while callbacks block.
 const OTHERS: usize = 20;
 
-/// A call that ends by its limit and by nothing else; its elapsed time.
+/// The elapsed time of a call that ends by its limit.
 fn times_out(way: Way, name: &'static str) -> Duration {
     let calls = limit(name, short());
     let outcome = match way {
         Way::SyncWorker | Way::SyncInline => way.run(&calls, |token| until_fired(&token)),
-        // Nothing wakes it but its own alarm.
+        // Nothing else wakes the call.
         _ => block_on(way.start(&calls, move |token| async move {
             if way == Way::AsyncInline {
                 return std::future::pending().await;
@@ -28,7 +29,7 @@ fn times_out(way: Way, name: &'static str) -> Duration {
             token.check().map(|()| 7)
         })),
     };
-    // On a busy machine a worker may come to it too late, which is an end on time too.
+    // On a busy machine a worker may take the call too late, which also ends it in time.
     let (Outcome::TimedOut(error) | Outcome::NotStarted(error)) = outcome else {
         panic!("{way:?}: {outcome:?}");
     };
@@ -38,15 +39,15 @@ fn times_out(way: Way, name: &'static str) -> Duration {
 
 type Kept = Arc<Mutex<Vec<Registration>>>;
 
-/// Registers three callbacks: one that blocks until the gate opens, one that panics, and one that takes those two back and sends
-/// whether that came in time.
+/// Registers three callbacks: the first blocks until the gate opens, the second panics, and the
+/// third unregisters both and sends whether that came in time.
 fn register_three(token: &CancelToken, entered: Gate, leave: Gate, sent: mpsc::Sender<Vec<bool>>) {
     let kept = Kept::default();
     let blocks = token.on_cancel(move || {
         entered.open();
         leave.wait();
     });
-    let panics = token.on_cancel(|| panic!("wanted: a callback's"));
+    let panics = token.on_cancel(|| panic!("wanted: a callback's panic"));
     kept.lock().unwrap().extend([blocks, panics]);
     let last = token.on_cancel(move || {
         let others = std::mem::take(&mut *kept.lock().unwrap());
@@ -56,9 +57,9 @@ fn register_three(token: &CancelToken, entered: Gate, leave: Gate, sent: mpsc::S
     last.forget();
 }
 
-/// Guards against callbacks that run on the thread which keeps the limits of all calls, or on the caller.
+/// Callbacks used to run on the timer thread, or on the caller's.
 #[test]
-fn a_deadline_with_slow_callbacks_holds_up_nobody() {
+fn slow_callbacks_of_a_deadline_delay_no_other_call() {
     panics::record_panics();
     let runtime = runtime();
     for way in EVERY_WAY {
@@ -81,11 +82,11 @@ fn a_deadline_with_slow_callbacks_holds_up_nobody() {
             assert!(took >= short_limit(), "{other:?}: {took:?}");
             assert!(took < SOON / 2, "{other:?}: {took:?}");
         });
-        // Neither the panic nor the callback that still blocks keeps the third one from running.
+        // The third callback runs despite the panic and the blocked callback.
         assert_eq!(taken_back.recv_timeout(SOON), Ok(vec![false; 2]), "{way:?}");
         leave.open();
     }
-    // Whatever serves deadlines is there still.
+    // The timer thread still works.
     let _inside = runtime.enter();
     for way in ASYNC {
         assert!(
@@ -95,9 +96,9 @@ fn a_deadline_with_slow_callbacks_holds_up_nobody() {
     }
 }
 
-/// Guards against a token that reads cancelled for some and not for others while a callback runs.
+/// While a callback runs, every reader must see the token as cancelled.
 #[test]
-fn a_cancel_with_slow_callbacks_holds_up_its_own_thread_alone() {
+fn slow_callbacks_of_a_cancel_delay_at_most_its_own_thread() {
     panics::record_panics();
     for way in EVERY_WAY {
         let token = CancelToken::new();
@@ -110,7 +111,7 @@ fn a_cancel_with_slow_callbacks_holds_up_its_own_thread_alone() {
             under_way.wait();
             cancels.cancel();
         });
-        // The call below the token ends although the callbacks have not.
+        // The call that inherits the token ends while its callbacks still run.
         let context = timeout_runtime::CallContext::detached().with_token(&token);
         let outcome = context.run(|| {
             way.run(&limit("slow_callbacks::cancelled", 60_000), move |token| {
@@ -124,7 +125,7 @@ fn a_cancel_with_slow_callbacks_holds_up_its_own_thread_alone() {
         );
         entered.wait();
         assert_eq!(token.child().cause(), Some(Cause::Cancelled), "{way:?}");
-        // A second one who cancels does not wait for callbacks that are another's.
+        // A second cancel does not wait for the callbacks of the first one.
         token.cancel();
         assert!(!canceller.is_finished(), "{way:?}");
         leave.open();
@@ -133,9 +134,9 @@ fn a_cancel_with_slow_callbacks_holds_up_its_own_thread_alone() {
     }
 }
 
-/// Guards against a lock that is held while callbacks run: two of them that take each other back at the same time.
+/// A lock used to be held while callbacks ran: two callbacks that unregister each other deadlocked.
 #[test]
-fn two_running_callbacks_may_take_each_other_back() {
+fn two_running_callbacks_may_unregister_each_other() {
     ends(|| {
         let tokens = [CancelToken::new(), CancelToken::new()];
         let both_run = Arc::new(Barrier::new(2));
@@ -161,9 +162,9 @@ fn two_running_callbacks_may_take_each_other_back() {
     });
 }
 
-/// Guards against a callback that waits for itself, or for one of the same signal that has its turn after it.
+/// A callback must not wait for itself, nor for a later callback of the same cancellation.
 #[test]
-fn callbacks_of_one_token_may_take_back_each_other_and_themselves() {
+fn callbacks_of_one_token_may_unregister_each_other_and_themselves() {
     for by_deadline in [false, true] {
         let prevented = ends(move || {
             let (sender, prevented) = mpsc::channel();
@@ -194,14 +195,14 @@ fn callbacks_of_one_token_may_take_back_each_other_and_themselves() {
             }
             [(); 3].map(|()| prevented.recv_timeout(SOON).unwrap())
         });
-        // The signal has taken all three: none can be prevented any more.
+        // All three callbacks are already due: none can be prevented any more.
         assert_eq!(prevented, [false; 3], "by deadline: {by_deadline}");
     }
 }
 
-/// Guards against a callback that keeps the worker which the next call is about to get.
+/// A blocked callback must not occupy the worker of the next call.
 #[test]
-fn callbacks_that_never_end_keep_no_call_from_a_worker() {
+fn callbacks_that_never_end_occupy_no_worker() {
     let leave = Gate::new();
     for _ in 0..OTHERS / 2 {
         let held = leave.clone();

@@ -1,4 +1,5 @@
-//! With the feature `tokio-util`, tokens of either kind stop what waits for the other, and nothing is left of a link when either side is gone.
+//! Feature `tokio-util`: each kind of token cancels the other kind, and dropping either side
+//! removes the link.
 
 use crate::support;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Timeout, Timeout
 use tokio_util::sync::CancellationToken;
 
 #[test]
-fn their_token_stops_calls_of_every_way_to_run() {
+fn their_token_cancels_calls_in_every_place() {
     for way in EVERY_WAY {
         let theirs = CancellationToken::new();
         let ours = from_tokio(&theirs);
@@ -37,7 +38,7 @@ fn their_token_stops_calls_of_every_way_to_run() {
 }
 
 #[test]
-fn ours_reads_cancelled_when_theirs_was_and_not_the_other_way_round() {
+fn cancelling_theirs_cancels_ours_but_not_the_reverse() {
     let root = CancellationToken::new();
     let theirs = root.child_token();
     let ours = from_tokio(&theirs);
@@ -49,14 +50,14 @@ fn ours_reads_cancelled_when_theirs_was_and_not_the_other_way_round() {
     assert!(ours.is_cancelled() && below.is_cancelled());
     assert!(
         from_tokio(&theirs).is_cancelled(),
-        "of one that was cancelled before"
+        "a link to a token cancelled before"
     );
     assert!(below.check().unwrap_err().is_cancelled());
 }
 
-/// Guards against callbacks that are lost, or that run where tokio-util's own locks are held.
+/// Callbacks must not be lost, nor run while tokio-util holds its own locks.
 #[test]
-fn callbacks_of_ours_run_and_may_use_theirs() {
+fn our_callbacks_run_and_may_use_their_token() {
     let root = CancellationToken::new();
     let theirs = root.child_token();
     let ours = from_tokio(&theirs);
@@ -76,7 +77,7 @@ fn callbacks_of_ours_run_and_may_use_theirs() {
 }
 
 #[test]
-fn our_token_stops_what_waits_for_theirs_by_a_deadline_too() {
+fn our_token_cancels_theirs_also_by_a_deadline() {
     let ours = CancelToken::new();
     let theirs = to_tokio(&ours);
     let below = theirs.child_token();
@@ -85,7 +86,7 @@ fn our_token_stops_what_waits_for_theirs_by_a_deadline_too() {
     assert!(theirs.is_cancelled() && below.is_cancelled());
     assert!(
         to_tokio(&ours).is_cancelled(),
-        "of one that was cancelled before"
+        "a link to a token cancelled before"
     );
 
     let alone = CancelToken::new();
@@ -101,7 +102,7 @@ fn our_token_stops_what_waits_for_theirs_by_a_deadline_too() {
     assert!(matches!(waits, Outcome::TimedOut(_)), "{waits:?}");
 }
 
-/// Tells how many tokens of tokio-util's are kept by links: what is dropped with the last of its clones.
+/// Counts how many times the last clone of a value kept by a link was dropped.
 struct Kept(Arc<AtomicUsize>);
 
 impl Drop for Kept {
@@ -110,10 +111,10 @@ impl Drop for Kept {
     }
 }
 
-/// Guards against links that are kept by a token that lives on, a million of them by the end of a day.
+/// Links used to stay with a token that lives on, and accumulate.
 #[test]
-fn a_link_goes_with_either_side() {
-    // Theirs lives on: its waiters go with ours.
+fn dropping_either_side_removes_the_link() {
+    // Their token lives on: its waiters are dropped with ours.
     let theirs = CancellationToken::new();
     let weak = {
         let ours = from_tokio(&theirs);
@@ -122,33 +123,37 @@ fn a_link_goes_with_either_side() {
         ours.on_cancel(move || drop(kept)).forget();
         let below = ours.child();
         drop(ours);
-        assert_eq!(dropped.load(Ordering::SeqCst), 0, "kept by the one below");
+        assert_eq!(
+            dropped.load(Ordering::SeqCst),
+            0,
+            "the child keeps the callback"
+        );
         drop(below);
         dropped
     };
-    assert_eq!(weak.load(Ordering::SeqCst), 1, "ours is gone");
+    assert_eq!(weak.load(Ordering::SeqCst), 1, "our token is dropped");
     theirs.cancel();
 
-    // Ours lives on after theirs, and can still be cancelled.
+    // Our token lives on after theirs, and can still be cancelled.
     let ours = from_tokio(&CancellationToken::new());
     assert!(!ours.is_cancelled());
     ours.cancel();
 
-    // Ours lives on, and the link to theirs is dropped: it is cancelled by nobody.
+    // Our token lives on and the link to theirs is dropped: nothing cancels theirs.
     let ours = CancelToken::new();
     let link = to_tokio(&ours);
     let theirs = link.clone();
     drop(link);
     ours.cancel();
     assert!(!theirs.is_cancelled());
-    // The link outlives ours.
+    // The link outlives our token.
     let link = to_tokio(&CancelToken::new());
     assert!(!link.is_cancelled());
 }
 
-/// Cancelling and linking at once misses no signal.
+/// A cancellation that races with the creation of a link must not be lost.
 #[test]
-fn no_signal_is_missed_by_a_link_that_is_made_meanwhile() {
+fn a_link_made_during_a_cancellation_is_cancelled() {
     for _ in 0..2_000 {
         let theirs = CancellationToken::new();
         let canceller = theirs.clone();
@@ -157,6 +162,6 @@ fn no_signal_is_missed_by_a_link_that_is_made_meanwhile() {
         let link = to_tokio(&ours);
         cancels.join().unwrap();
         assert!(ours.is_cancelled());
-        eventually("theirs hears it", || link.is_cancelled());
+        eventually("their token is cancelled", || link.is_cancelled());
     }
 }

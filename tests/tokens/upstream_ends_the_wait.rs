@@ -13,7 +13,7 @@ use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, TimeoutEr
 const LONG: u64 = 60_000;
 const GRACE: Duration = Duration::from_secs(60);
 
-/// Cancels, from a thread of its own, the token that it is sent.
+/// Cancels, on another thread, each token that is sent to it.
 fn canceller() -> mpsc::Sender<CancelToken> {
     let (sender, receiver) = mpsc::channel::<CancelToken>();
     thread::spawn(move || receiver.into_iter().for_each(|token| token.cancel()));
@@ -21,7 +21,7 @@ fn canceller() -> mpsc::Sender<CancelToken> {
 }
 
 #[test]
-fn a_token_that_is_cancelled_by_a_clone_ends_the_call_every_way() {
+fn cancelling_a_clone_of_the_token_ends_the_call() {
     for way in EVERY_WAY {
         let recorder = record("upstream::clone");
         let cancel = canceller();
@@ -37,9 +37,9 @@ fn a_token_that_is_cancelled_by_a_clone_ends_the_call_every_way() {
     }
 }
 
-/// Guards against a caller who waits for his deadline although there is nothing to wait for.
+/// A cancelled caller used to wait for its deadline.
 #[test]
-fn a_cancelled_caller_does_not_wait_for_an_operation_that_runs_on() {
+fn a_cancelled_caller_does_not_wait_for_an_abandoned_operation() {
     for way in APART {
         let gate = Gate::new();
         let held = gate.clone();
@@ -59,7 +59,7 @@ fn a_cancelled_caller_does_not_wait_for_an_operation_that_runs_on() {
 }
 
 #[test]
-fn a_cancelled_operation_that_is_polled_in_place_is_dropped() {
+fn a_cancelled_inline_future_is_dropped() {
     let cancel = canceller();
     let timeout = limit("upstream::in_place", LONG);
     let outcome = in_runtime(Way::AsyncInline.start(&timeout, move |token| {
@@ -70,7 +70,7 @@ fn a_cancelled_operation_that_is_polled_in_place_is_dropped() {
 }
 
 #[test]
-fn a_cancelled_operation_on_the_callers_thread_ends_the_call_when_it_returns() {
+fn a_cancelled_sync_inline_call_ends_when_its_operation_returns() {
     let timeout = limit("upstream::returns", LONG);
     let success = Way::SyncInline.run(&timeout, |token| {
         token.cancel();
@@ -85,7 +85,7 @@ fn a_cancelled_operation_on_the_callers_thread_ends_the_call_when_it_returns() {
 }
 
 #[test]
-fn within_the_grace_a_success_counts_and_an_error_is_the_cancellation() {
+fn within_the_grace_a_success_counts_and_an_error_is_cancelled() {
     for way in EVERY_WAY {
         let timeout = limit("upstream::grace", LONG).with_grace(GRACE);
         for succeeds in [true, false] {
@@ -120,7 +120,7 @@ fn within_the_grace_a_success_counts_and_an_error_is_the_cancellation() {
 }
 
 #[test]
-fn a_cancelled_caller_waits_for_the_grace_at_most() {
+fn a_cancelled_caller_waits_at_most_for_the_grace() {
     const GRACE: Duration = Duration::from_millis(30);
     for way in APART {
         let gate = Gate::new();
@@ -139,9 +139,9 @@ fn a_cancelled_caller_waits_for_the_grace_at_most() {
     }
 }
 
-/// The grace counts from the signal: the caller is not kept until limit and grace are over.
+/// The grace starts at the cancellation, so the caller does not wait for limit plus grace.
 #[tokio::test(start_paused = true)]
-async fn the_grace_counts_from_the_signal_by_virtual_time() {
+async fn the_grace_starts_at_the_cancellation() {
     for way in [Way::AsyncInline, Way::AsyncTask] {
         let timeout = limit("upstream::virtual", 100).with_grace(Duration::from_millis(70));
         let call = way.start(&timeout, |token| async move {
@@ -169,7 +169,7 @@ annotated! {
 }
 
 #[test]
-fn a_token_that_the_caller_gives_along_ends_the_call_every_way() {
+fn an_upstream_token_ends_the_call() {
     for way in EVERY_WAY {
         let recorder = record("upstream::given");
         let request = CancelToken::new();
@@ -192,7 +192,7 @@ fn a_token_that_the_caller_gives_along_ends_the_call_every_way() {
     }
 }
 
-/// A call's own token tells nobody above: it is linked one way.
+/// A call's own token is linked one way only.
 #[test]
 fn cancelling_the_calls_token_leaves_the_callers_token_alone() {
     for way in EVERY_WAY {

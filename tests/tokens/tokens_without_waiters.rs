@@ -1,4 +1,4 @@
-//! A token fires at its deadline whether or not anybody waits for it.
+//! A token is cancelled at its deadline even if no code waits for it.
 
 use crate::{crowd, support};
 use std::pin::pin;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use support::{EVERY_WAY, Gate, Way, eventually, limit, short};
 use timeout_runtime::{CallStatus, CancelToken, Cause, Outcome, TimeoutError};
 
-/// Begins to wait for `token`, and gives up. Returns `false` if the token fired too early for that.
-fn waits_in_vain(token: &CancelToken) -> bool {
+/// Starts to wait for `token`, and gives up. Returns `false` if the token was cancelled too early.
+fn waits_and_gives_up(token: &CancelToken) -> bool {
     let waits = pin!(token.cancelled());
     let mut context = Context::from_waker(Waker::noop());
     let is_pending = waits.poll(&mut context).is_pending();
@@ -18,33 +18,33 @@ fn waits_in_vain(token: &CancelToken) -> bool {
     is_pending && took_back && token.wait_timeout(Duration::ZERO).is_none()
 }
 
-/// Repeats `attempt` with longer and longer limits, until an operation started early enough.
+/// Repeats `attempt` with longer limits until an operation has started early enough.
 fn with_time_enough(mut attempt: impl FnMut(u64) -> bool) {
     let mut limits = (0..10).map(|doubled| short() << doubled);
     assert!(limits.any(&mut attempt), "no operation started in time");
 }
 
-/// Guards against a timer that is stopped as soon as nobody listens: the token is looked at only later.
+/// The timer used to stop with the last waiter; the token was cancelled only at a later check.
 #[test]
-fn a_token_that_nobody_waits_for_any_more_fires_every_way() {
+fn a_token_without_waiters_is_cancelled_at_its_deadline() {
     for way in EVERY_WAY {
-        with_time_enough(|ms| fires_unattended(way, ms));
+        with_time_enough(|ms| is_cancelled_unattended(way, ms));
     }
 }
 
-/// `false` if the operation started too late.
-fn fires_unattended(way: Way, ms: u64) -> bool {
+/// Returns `false` if the operation started too late.
+fn is_cancelled_unattended(way: Way, ms: u64) -> bool {
     let (kept, keeper) = mpsc::channel();
     let release = Gate::new();
     let body = release.clone();
     let outcome = crowd::ends(move || {
-        way.run(&limit("unattended_tokens::kept", ms), move |token| {
-            let in_vain = waits_in_vain(&token);
+        way.run(&limit("tokens_without_waiters::kept", ms), move |token| {
+            let in_vain = waits_and_gives_up(&token);
             kept.send((token, in_vain)).unwrap();
             if way.abandons() {
                 body.wait();
             } else {
-                // The caller is held up until this returns.
+                // The caller cannot continue before this returns.
                 std::thread::sleep(Duration::from_millis(ms + 50));
             }
             Ok::<_, TimeoutError>(())
@@ -55,7 +55,7 @@ fn fires_unattended(way: Way, ms: u64) -> bool {
         return false;
     };
     let expected = match way {
-        // What a poll in place returns is never late.
+        // A success returned by a poll in place is never late.
         Way::AsyncInline => CallStatus::Ok,
         _ => CallStatus::TimedOut,
     };
@@ -65,16 +65,16 @@ fn fires_unattended(way: Way, ms: u64) -> bool {
     true
 }
 
-/// Guards against a token that only turns when its caller looks: here the caller cannot, for the body blocks his thread.
+/// The caller cannot check the token here, because the operation blocks its thread.
 #[test]
-fn a_token_fires_while_its_caller_is_held_up() {
+fn a_token_is_cancelled_while_its_caller_is_blocked() {
     with_time_enough(|ms| {
         let mut in_vain = false;
-        let seen = limit("unattended_tokens::seen", ms).outcome_inline(|token| {
-            in_vain = waits_in_vain(&token);
+        let seen = limit("tokens_without_waiters::seen", ms).outcome_inline(|token| {
+            in_vain = waits_and_gives_up(&token);
             let below = token.child();
-            eventually("the token fires", || token.is_cancelled());
-            eventually("the token below fires", || below.is_cancelled());
+            eventually("the token is cancelled", || token.is_cancelled());
+            eventually("the child is cancelled", || below.is_cancelled());
             Ok::<_, TimeoutError>(())
         });
         assert!(matches!(seen, Outcome::TimedOut(_)), "{seen:?}");
@@ -82,11 +82,11 @@ fn a_token_fires_while_its_caller_is_held_up() {
     });
 }
 
-/// Guards against children that hear of a deadline only if someone watches it above.
+/// A child's deadline must not depend on a waiter of its parent.
 #[test]
-fn a_token_below_fires_though_nobody_holds_the_one_above() {
+fn a_child_is_cancelled_after_its_parent_was_dropped() {
     let (sender, receiver) = mpsc::channel();
-    let outcome = limit("unattended_tokens::below", 20).outcome_inline(|token| {
+    let outcome = limit("tokens_without_waiters::below", 20).outcome_inline(|token| {
         sender.send(token.child()).unwrap();
         drop(token);
         std::thread::sleep(Duration::from_millis(40));
@@ -94,5 +94,5 @@ fn a_token_below_fires_though_nobody_holds_the_one_above() {
     });
     assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
     let below = receiver.recv().unwrap();
-    eventually("the token below fires", || below.is_cancelled());
+    eventually("the child is cancelled", || below.is_cancelled());
 }

@@ -1,4 +1,4 @@
-//! Code deep inside a call that nobody has handed the token learns that it is to stop as if it had it.
+//! `check()` and `is_cancelled()` report the call's token to code that has no token at hand.
 
 use crate::support;
 use std::thread;
@@ -9,28 +9,29 @@ use timeout_runtime::{
     CallContext, CancelToken, Cause, Outcome, TimeoutError, check, is_cancelled, timeout,
 };
 
-/// Runs until it is told to stop, as something with no token at hand learns it.
-fn until_told() -> TimeoutError {
+/// Runs until the free function `check` returns an error.
+fn until_check_fails() -> TimeoutError {
     let begun = Instant::now();
     loop {
         if let Err(error) = check() {
-            assert!(is_cancelled(), "once told, for good");
+            assert!(is_cancelled(), "a cancellation is permanent");
             return error;
         }
-        assert!(begun.elapsed() < SOON, "nobody has told");
+        assert!(begun.elapsed() < SOON, "the call was not cancelled");
         thread::sleep(Duration::from_millis(1));
     }
 }
 
 #[test]
-fn whoever_asks_without_a_token_is_told_what_the_token_says() {
+fn the_free_functions_report_the_calls_token() {
     for way in EVERY_WAY {
-        // Of an operation that takes its token, and of one that lets nobody make one before the deadline.
+        // With an operation that uses its token, and with one that creates no token before the
+        // deadline.
         for takes_token in [true, false] {
             let outcome = way.run(&limit("asking::timed_out", short()), move |token| {
                 let token = takes_token.then_some(token);
                 assert!(!is_cancelled() && check().is_ok(), "{way:?}");
-                let error = until_told();
+                let error = until_check_fails();
                 let token = token.unwrap_or_else(CancelToken::current);
                 assert_eq!(token.cause(), Some(Cause::TimedOut), "{way:?}");
                 assert_eq!(error.name(), "asking::timed_out", "{way:?}");
@@ -42,7 +43,7 @@ fn whoever_asks_without_a_token_is_told_what_the_token_says() {
 }
 
 #[test]
-fn whoever_asks_without_a_token_is_told_of_a_cancelled_context() {
+fn the_free_functions_report_a_cancelled_context() {
     let upstream = CancelToken::new();
     for way in EVERY_WAY {
         let token = upstream.child();
@@ -60,11 +61,15 @@ fn whoever_asks_without_a_token_is_told_of_a_cancelled_context() {
 }
 
 #[test]
-fn outside_any_call_nothing_is_to_stop() {
+fn outside_any_call_the_free_functions_report_no_cancellation() {
     assert!(!is_cancelled() && check().is_ok());
-    let fired = CancelToken::new();
-    fired.cancel();
-    assert!(CallContext::detached().with_token(&fired).run(is_cancelled));
+    let cancelled = CancelToken::new();
+    cancelled.cancel();
+    assert!(
+        CallContext::detached()
+            .with_token(&cancelled)
+            .run(is_cancelled)
+    );
     assert!(!is_cancelled() && check().is_ok());
 }
 
@@ -83,20 +88,20 @@ impl From<TimeoutError> for Fail {
 #[timeout(name = "asking::first_poll", secs = 1)]
 async fn never_pends() -> Result<(), Fail> {
     assert!(!is_cancelled());
-    until_told();
+    until_check_fails();
     Err(Fail::Own)
 }
 
-/// So short a limit starts with a reading of the clock.
+/// A limit this short makes the call read the clock when it starts.
 #[timeout(name = "asking::first_poll", ms = short())]
 async fn never_pends_for_long() -> Result<(), Fail> {
     assert!(!is_cancelled());
-    until_told();
+    until_check_fails();
     Err(Fail::Own)
 }
 
 #[test]
-fn an_async_operation_that_never_pends_is_told_and_has_timed_out() {
+fn an_async_operation_that_never_yields_times_out_at_its_check() {
     let endings = [
         futures::executor::block_on(never_pends()),
         futures::executor::block_on(never_pends_for_long()),
@@ -109,9 +114,9 @@ fn an_async_operation_that_never_pends_is_told_and_has_timed_out() {
     }
 }
 
-/// `cancel = false` holds the limit back from whoever asks, too.
+/// `cancel = false` hides the limit from the free functions too.
 #[test]
-fn who_is_not_to_be_stopped_is_not_told() {
+fn with_cancel_false_the_free_functions_report_no_limit() {
     let policy = limit("asking::runs_on", 1).cancel_on_timeout(false);
     let outcome = policy.outcome_inline(|_| {
         thread::sleep(Duration::from_millis(20));
