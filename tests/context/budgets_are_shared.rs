@@ -1,4 +1,4 @@
-//! Calls inside a call share its time: what one uses up the next has no more, and no call arms it anew.
+//! Nested calls share the time of their enclosing call, and none of them extends it.
 
 use crate::{crowd, support};
 use std::sync::mpsc;
@@ -10,15 +10,15 @@ use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, short, until_fired};
 use timeout_runtime::{Cause, Deadline, Outcome, TimeoutError};
 
 const LONG: u64 = 60_000;
-/// So many rows of a table at once.
+/// Number of table rows that run at the same time.
 const AT_ONCE: usize = 10;
 
-/// A limit that passes, and that leaves two calls, one inside the other, time to start before.
+/// A limit that passes during the test, and that leaves two nested calls time to start.
 fn brief() -> u64 {
     2 * short()
 }
 
-/// The cause of an ending without an answer.
+/// Cause of an outcome without a result.
 fn cause<T, E>(outcome: &Outcome<T, E>) -> Option<Cause> {
     outcome.timeout_error().map(TimeoutError::cause)
 }
@@ -28,14 +28,14 @@ fn pairs() -> Vec<(Way, Way)> {
     EVERY_WAY.into_iter().flat_map(inside).collect()
 }
 
-/// Guards against a deadline that is counted anew from the start of each call.
+/// A deadline must not be counted anew from the start of each nested call.
 #[test]
-fn the_second_call_inside_has_what_the_first_has_left() {
+fn the_second_nested_call_has_the_time_left_by_the_first() {
     const USED: u64 = 20;
     for (outer_way, inner_way) in pairs() {
         let outer = limit("budgets::outer", LONG);
         let outcome = outer_way.run(&outer, move |_| {
-            // Each finds what is left when it starts.
+            // Each nested call reads the time left when it starts.
             let left = [(); 2].map(|()| {
                 let inner = limit("budgets::inner", LONG * 10);
                 let outcome = inner_way.run(&inner, |token| {
@@ -44,11 +44,14 @@ fn the_second_call_inside_has_what_the_first_has_left() {
                     thread::sleep(Duration::from_millis(USED));
                     Ok::<_, TimeoutError>(left)
                 });
-                outcome.success().flatten().expect("it has a deadline")
+                outcome
+                    .success()
+                    .flatten()
+                    .expect("the nested call has a deadline")
             });
             Ok::<_, TimeoutError>(left)
         });
-        let [first, second] = outcome.success().expect("there was time enough");
+        let [first, second] = outcome.success().expect("the call has enough time");
         let budget = Duration::from_millis(LONG);
         let rest = Duration::from_millis(LONG - USED);
         assert!(first <= budget, "{inner_way:?} in {outer_way:?}: {first:?}");
@@ -56,9 +59,9 @@ fn the_second_call_inside_has_what_the_first_has_left() {
     }
 }
 
-/// Virtual time stands still but for what the calls use.
+/// Paused time advances only by the time that the calls use.
 #[tokio::test(start_paused = true)]
-async fn the_second_call_inside_has_exactly_the_rest_by_virtual_time() {
+async fn in_paused_time_the_second_nested_call_has_exactly_the_time_left() {
     for outer_way in [Way::AsyncInline, Way::AsyncTask] {
         for inner_way in [Way::AsyncInline, Way::AsyncTask] {
             let outer = outer_way.start(&limit("budgets::virtual", 1_000), move |_| async move {
@@ -74,8 +77,8 @@ async fn the_second_call_inside_has_exactly_the_rest_by_virtual_time() {
                 });
                 Ok::<_, TimeoutError>([first, second.await.success().flatten()])
             });
-            let left = outer.await.success().expect("there was time enough");
-            // Tokio's timers count in milliseconds, and are late by one at most.
+            let left = outer.await.success().expect("the call has enough time");
+            // Tokio's timers have a resolution of one millisecond and are late by at most that.
             let [first, second] = left.map(|left| left.expect("a deadline").as_millis());
             assert!(
                 first == 1_000 && (698..=700).contains(&second),
@@ -85,9 +88,9 @@ async fn the_second_call_inside_has_exactly_the_rest_by_virtual_time() {
     }
 }
 
-/// Guards against retries that go on past the end of the call that makes them.
+/// Retries must stop at the deadline of the call that makes them.
 #[test]
-fn a_call_that_tries_again_and_again_ends_by_its_own_limit() {
+fn a_call_that_retries_timeouts_ends_at_its_own_limit() {
     let pairs = pairs();
     crowd(AT_ONCE, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
@@ -103,7 +106,7 @@ fn a_call_that_tries_again_and_again_ends_by_its_own_limit() {
                     return outcome.into_result();
                 }
             }
-            panic!("it never ended");
+            panic!("the call never ended");
         });
         let what = format!("{inner_way:?} in {outer_way:?}");
         assert_eq!(cause(&outcome), Some(Cause::TimedOut), "{what}");
@@ -117,9 +120,9 @@ fn a_call_that_tries_again_and_again_ends_by_its_own_limit() {
     });
 }
 
-/// It need not look at its token: what it tries does not start any more.
+/// Without a check of its token, the call ends because no nested call starts after the deadline.
 #[test]
-fn a_call_that_tries_again_on_every_error_ends_by_its_own_limit() {
+fn a_call_that_retries_errors_ends_at_its_own_limit() {
     let pairs = pairs();
     crowd(4, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
@@ -138,7 +141,7 @@ fn a_call_that_tries_again_on_every_error_ends_by_its_own_limit() {
                     return Err::<(), _>("given up");
                 }
             }
-            panic!("it never ended");
+            panic!("the call never ended");
         });
         let what = format!("{inner_way:?} in {outer_way:?}");
         assert_eq!(cause(&outcome), Some(Cause::TimedOut), "{what}");
@@ -147,9 +150,9 @@ fn a_call_that_tries_again_on_every_error_ends_by_its_own_limit() {
     });
 }
 
-/// Guards against an inner call that claims the time out, so that its caller takes it for one that may be tried again.
+/// A nested call must not report a timeout of its own, since its caller might retry that.
 #[test]
-fn equal_limits_time_out_outside_and_exceed_the_deadline_inside() {
+fn of_equal_limits_only_the_enclosing_call_reports_a_timeout() {
     let pairs = pairs();
     crowd(AT_ONCE, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
@@ -169,9 +172,9 @@ fn equal_limits_time_out_outside_and_exceed_the_deadline_inside() {
     });
 }
 
-/// The same where all ends are the very same instant.
+/// All deadlines are the same instant.
 #[tokio::test(start_paused = true)]
-async fn three_equal_limits_end_alike_by_virtual_time() {
+async fn in_paused_time_of_three_equal_limits_only_the_outermost_reports_a_timeout() {
     const ON_THE_CALLERS_CLOCK: [Way; 2] = [Way::AsyncInline, Way::AsyncTask];
     // No call is cut off while a nested one ends.
     let grace = Duration::MAX;
@@ -204,9 +207,9 @@ async fn three_equal_limits_end_alike_by_virtual_time() {
     }
 }
 
-/// The nearest end of three is in turn that of each.
+/// Each of the three limits is the nearest one in turn.
 #[test]
-fn three_calls_deep_the_nearest_end_is_a_time_out_where_it_is_set_and_a_deadline_below() {
+fn the_nearest_of_three_limits_is_a_timeout_of_its_call_and_a_deadline_below() {
     let mut rows = Vec::new();
     for (outer, middle) in pairs() {
         rows.extend(EVERY_WAY.map(|inner| ([outer, middle, inner], rows.len() % 3)));
@@ -235,7 +238,7 @@ fn three_calls_deep_the_nearest_end_is_a_time_out_where_it_is_set_and_a_deadline
     });
 }
 
-/// Makes the call of `level` and those inside; each tells how it ended.
+/// Makes the call of `level` and its nested calls. Each one sends its cause.
 fn level(
     ways: [Way; 3],
     nearest: usize,
@@ -249,7 +252,7 @@ fn level(
             self::level(ways, nearest, level + 1, &send);
         }
         if level < nearest {
-            // A timeout of a nested call is none of this call.
+            // A timeout of a nested call does not end this call.
             token.check()
         } else {
             drop(send);
@@ -259,9 +262,9 @@ fn level(
     sender.send((level, cause(&outcome))).unwrap();
 }
 
-/// The grace of a call is there for those inside as well, up to the end of the outer one, and not once for each.
+/// Nested calls share the grace of the enclosing call instead of adding their own.
 #[test]
-fn a_call_inside_shares_the_grace_of_the_call_around() {
+fn a_nested_call_shares_the_grace_of_the_enclosing_call() {
     for way in APART {
         let (gate, (sender, inside)) = (Gate::new(), mpsc::channel());
         let held = gate.clone();

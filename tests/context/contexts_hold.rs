@@ -1,5 +1,5 @@
-//! Whatever context calls are nested in, they get the right verdict, and leave nothing behind: contexts that are over before the call,
-//! that have no end, that are as deep or as wide as can be, and whose tokens are used by callbacks while they fire.
+//! Calls in unusual contexts get the right outcome and restore the context afterwards. The contexts
+//! have ended, never end, are very deep or wide, or change while their tokens are cancelled.
 
 use crate::{crowd, support};
 use std::sync::{Arc, Mutex, mpsc};
@@ -17,7 +17,7 @@ const LONG: u64 = 600_000;
 
 const MANY: usize = 200_000;
 
-/// A call in `context` whose operation says that it has run.
+/// Makes a call in `context`. Returns its outcome and whether the operation ran.
 fn call_in(
     context: &CallContext,
     way: Way,
@@ -34,13 +34,13 @@ fn call_in(
     (outcome, ran.is_open())
 }
 
-/// A context in which nothing may start, and the cause of that.
+/// Contexts in which no call may start, each with the cause.
 fn contexts_that_are_over() -> Vec<(&'static str, CallContext, Cause)> {
     let detached = CallContext::detached;
     let cancelled = CancelToken::new();
     cancelled.cancel();
     let after_that = Deadline::after(Duration::from_millis(1));
-    eventually("it has passed", || after_that.has_passed());
+    eventually("the deadline passes", || after_that.has_passed());
     let live = CancelToken::new();
     let now = Instant::now();
     let long_ago = now.checked_sub(Duration::from_secs(1)).unwrap_or(now);
@@ -81,7 +81,7 @@ fn contexts_that_are_over() -> Vec<(&'static str, CallContext, Cause)> {
             detached().with_token(&cancelled).with_deadline(after_that),
             Cause::Cancelled,
         ),
-        // What was another call's own limit is a deadline here.
+        // The limit of another call is a deadline here.
         (
             "the token of a call that timed out",
             detached().with_token(&timed_out),
@@ -90,9 +90,9 @@ fn contexts_that_are_over() -> Vec<(&'static str, CallContext, Cause)> {
     ]
 }
 
-/// Guards against a body that runs although its time was over, or whose call is given a cause of its own.
+/// An operation used to run after its deadline, or its call reported another cause.
 #[test]
-fn nothing_starts_in_a_context_that_is_over() {
+fn no_call_starts_in_a_context_that_has_ended() {
     for (what, context, cause) in contexts_that_are_over() {
         for way in EVERY_WAY {
             let recorder = record("contexts_hold::over");
@@ -110,9 +110,9 @@ fn nothing_starts_in_a_context_that_is_over() {
     }
 }
 
-/// Guards against the same one call further in, where only the call between knows of the context.
+/// The same one call further in, where only the call in between inherits the context.
 #[test]
-fn nothing_starts_in_a_call_inside_a_context_that_comes_to_its_end() {
+fn no_nested_call_starts_after_the_context_has_ended() {
     for outer in EVERY_WAY {
         let request = CancelToken::new();
         let context = CallContext::detached().with_token(&request);
@@ -136,9 +136,9 @@ fn nothing_starts_in_a_call_inside_a_context_that_comes_to_its_end() {
     }
 }
 
-/// Guards against arithmetic on an end that never comes.
+/// Arithmetic on a deadline that never comes must not overflow.
 #[test]
-fn a_context_without_an_end_changes_nothing() {
+fn a_context_without_a_deadline_changes_no_limit() {
     let contexts = [
         CallContext::detached(),
         CallContext::detached().with_deadline(Deadline::never()),
@@ -179,7 +179,7 @@ fn a_context_without_an_end_changes_nothing() {
     }
 }
 
-/// Guards against a later deadline, or none, that takes the place of an earlier one.
+/// A later deadline, or none, must not replace an earlier one.
 #[test]
 fn the_nearest_of_many_deadlines_holds() {
     for way in EVERY_WAY {
@@ -206,9 +206,9 @@ fn the_nearest_of_many_deadlines_holds() {
     }
 }
 
-/// Guards against a context inside another that is entered by recursion, kept, or not put back.
+/// Entering a context in another one must not recurse, keep the outer one or fail to restore it.
 #[test]
-fn contexts_are_entered_without_number_one_after_another() {
+fn any_number_of_contexts_can_be_entered_in_sequence() {
     let token = CancelToken::new();
     let outermost = CallContext::current();
     let mut context = CallContext::detached().with_deadline(Deadline::after(SOON));
@@ -224,10 +224,14 @@ fn contexts_are_entered_without_number_one_after_another() {
     token.cancel();
     assert!(context.token().is_cancelled());
     assert_eq!(outermost.deadline(), Deadline::never());
-    assert_eq!(Deadline::current(), Deadline::never(), "put back");
+    assert_eq!(
+        Deadline::current(),
+        Deadline::never(),
+        "the context is restored"
+    );
 }
 
-/// What a callback does to the tree that is being signalled.
+/// An action of a callback on the tree of tokens that is being cancelled.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     CancelRoot,
@@ -251,7 +255,7 @@ const EVERYTHING: [Does; 8] = [
     Does::CallInside,
 ];
 
-/// A tree around a call, and the last handles of most of it.
+/// A tree around a call, with the last handles of most of its tokens.
 struct Tree {
     root: CancelToken,
     sibling: CancelToken,
@@ -301,20 +305,20 @@ impl Does {
         report.send(()).unwrap();
     }
 
-    /// How many messages it sends when the root, or the call's own limit, gives the signal.
+    /// Number of messages if the root, or the call's own limit, is the cause of the cancellation.
     fn messages(self, by_root: bool) -> usize {
         match self {
             Self::RegisterOnSibling | Self::LinkMore => 2,
-            // On a root that has not fired it waits.
+            // On a root that is not cancelled, the callback waits.
             Self::RegisterOnRoot if by_root => 2,
             _ => 1,
         }
     }
 }
 
-/// Guards against a lock that is held, a list that is walked, or a token that is freed while a callback changes the tree around it.
+/// A callback may change the tree around it: no lock is held, and no list or token is freed early.
 #[test]
-fn callbacks_may_do_anything_to_the_tree_that_is_signalled() {
+fn callbacks_may_change_the_tree_of_tokens_that_is_cancelled() {
     for does in EVERYTHING {
         for by_root in [true, false] {
             crowd(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
@@ -327,7 +331,7 @@ fn callbacks_may_do_anything_to_the_tree_that_is_signalled() {
                         crowd: (0..50).map(|_| root.child()).collect(),
                         root,
                     };
-                    signalled(does, by_root, way, tree)
+                    cancel_during(does, by_root, way, tree)
                 });
                 let expected = if by_root {
                     matches!(outcome, Outcome::Cancelled(_))
@@ -341,15 +345,16 @@ fn callbacks_may_do_anything_to_the_tree_that_is_signalled() {
     }
 }
 
-/// A call in the middle of `tree` that ends by its signal, with a callback that does something. How often that was reported.
-fn signalled(
+/// Makes a call in the middle of `tree` that is cancelled and has a callback that acts.
+/// Returns the outcome and the number of messages.
+fn cancel_during(
     does: Does,
     by_root: bool,
     way: Way,
     tree: Tree,
 ) -> (Outcome<u32, TimeoutError>, usize) {
     let (root, sibling) = (tree.root.clone(), tree.sibling.clone());
-    // They lie on both sides of the call among the root's children.
+    // These tokens are on both sides of the call in the root's list of children.
     let beside: Vec<_> = tree.crowd.iter().map(CancelToken::child).collect();
     let context = CallContext::detached().with_token(&root);
     let tree = Arc::new(Mutex::new(Some(tree)));
@@ -377,7 +382,7 @@ fn signalled(
         canceller.join().unwrap();
     }
     drop((context, beside));
-    // The callback's sender goes with it, or with what it has registered.
+    // The sender is dropped with the callback, or with the callback that it registered.
     let count = std::iter::from_fn(|| reports.recv_timeout(SOON / 4).ok()).count();
     (outcome, count)
 }

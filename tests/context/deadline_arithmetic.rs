@@ -1,4 +1,4 @@
-//! Deadlines are never early and never overflow, whatever they are made of, on either clock and from one to the other.
+//! Deadlines are never early and never overflow, on either clock and when they change clocks.
 
 use crate::support;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use timeout_runtime::{CallContext, Deadline, TimeoutError};
 
 const SECOND: u64 = 1_000_000_000;
 const YEAR: Duration = Duration::from_secs(366 * 86_400);
-/// Less than this is kept, to the nanosecond.
+/// Durations up to this one are kept to the nanosecond.
 const NEAR: Duration = YEAR.saturating_mul(400);
-/// More than this is never.
+/// Durations above this one never pass.
 const FAR: Duration = YEAR.saturating_mul(600);
 
 fn near() -> impl Strategy<Value = Duration> {
@@ -31,13 +31,13 @@ fn duration() -> impl Strategy<Value = Duration> {
         4 => near(),
         1 => any.prop_map(|(secs, nanos)| Duration::new(secs, nanos)),
         1 => (0..SECOND).prop_map(|less| Duration::MAX.saturating_sub(Duration::from_nanos(less))),
-        // Around the end of what sixty-four bits of nanoseconds hold.
+        // Close to the largest number of nanoseconds in 64 bits.
         2 => (0..4 * SECOND).prop_map(|more| Duration::from_nanos(u64::MAX - 2 * SECOND) + Duration::from_nanos(more)),
         2 => (0..4 * SECOND).prop_map(|more| Duration::from_nanos(u64::MAX - (1 << 62) - 2 * SECOND + more)),
     ]
 }
 
-/// An instant at or before `now` or after it, as far away as that can be.
+/// An instant `distance` before or after `now`, or `now` if the instant cannot be represented.
 fn away(now: Instant, distance: Duration, is_past: bool) -> Instant {
     let moved = if is_past {
         now.checked_sub(distance)
@@ -56,7 +56,7 @@ fn in_paused_time<T>(call: impl AsyncFnOnce() -> T) -> T {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is left is what was given, less what has passed since; what is too long to count is never.
+    /// Returns the duration less the time passed since. A duration that is too long never passes.
     #[test]
     fn a_deadline_after_a_duration_is_not_early(duration in duration()) {
         let before = Instant::now();
@@ -73,7 +73,7 @@ proptest! {
         prop_assert!(!has_passed || before.elapsed() >= duration);
     }
 
-    /// The same by an instant, which may be in the past, to the nanosecond.
+    /// Deadlines at an instant, which may be in the past, are exact to the nanosecond.
     #[test]
     fn a_deadline_at_an_instant_is_not_early(distance in near(), is_past: bool) {
         let instant = away(Instant::now(), distance, is_past);
@@ -89,23 +89,23 @@ proptest! {
     }
 
     #[test]
-    fn what_is_left_never_grows(distance in near(), is_past: bool) {
+    fn the_time_left_never_grows(distance in near(), is_past: bool) {
         let deadline = Deadline::at(away(Instant::now(), distance, is_past));
         let mut last = deadline.remaining();
         let mut has_passed = deadline.has_passed();
         for _ in 0..20 {
             let left = deadline.remaining();
             prop_assert!(left <= last);
-            // What has come stays.
+            // A deadline that has passed stays passed.
             prop_assert!(deadline.has_passed() || !has_passed);
             (last, has_passed) = (left, deadline.has_passed());
             prop_assert!(!has_passed || deadline.remaining() == Some(Duration::ZERO));
         }
     }
 
-    /// The earlier of two is one of them, whichever of them is asked; never is later than all.
+    /// The minimum is one of the operands, in either order. `never` is later than every deadline.
     #[test]
-    fn the_earlier_of_two_is_the_minimum(distances: [(u64, bool); 3]) {
+    fn the_minimum_is_the_earlier_deadline(distances: [(u64, bool); 3]) {
         let now = Instant::now();
         let instants = distances.map(|(nanos, is_past)| away(now, Duration::from_nanos(nanos / 4), is_past));
         let [a, b, c] = instants.map(Deadline::at);
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(Deadline::never().min(a), a);
     }
 
-    /// Paused time stands still, so that all of it holds exactly.
+    /// Paused time stands still, so the results are exact.
     #[test]
     fn paused_time_is_kept_exactly(first in duration(), second in near(), moved in 0..10 * SECOND, just: bool) {
         in_paused_time(async || {
@@ -126,7 +126,7 @@ proptest! {
             let earlier = a.min(b);
             prop_assert_eq!(earlier, b.min(a));
             prop_assert_eq!(earlier, if first < second { a } else { b });
-            // Often to the very instant.
+            // Often advance exactly to the deadline.
             let moved = if just { second } else { Duration::from_nanos(moved) };
             let start = tokio::time::Instant::now();
             tokio::time::advance(moved).await;
@@ -139,9 +139,9 @@ proptest! {
         })?;
     }
 
-    /// The earlier of two on different clocks is the one of which less is left, as far as time stands still.
+    /// Of two deadlines on different clocks, the minimum is the one with less time left.
     #[test]
-    fn the_minimum_is_that_of_either_clock(paused in near(), system in near()) {
+    fn the_minimum_of_deadlines_on_two_clocks_has_less_time_left(paused in near(), system in near()) {
         in_paused_time(async || {
             let before = Instant::now();
             let (a, b) = (Deadline::after(paused), Deadline::at(before + system));
@@ -156,9 +156,9 @@ proptest! {
         })?;
     }
 
-    /// From paused time to a sync call, which goes by the system's, and back: what is left is carried, and what has passed stays passed.
+    /// A sync call converts the deadline from paused time to the system's clock.
     #[test]
-    fn crossing_from_clock_to_clock_carries_what_is_left(left in near(), moved in 0..2 * SECOND) {
+    fn a_change_of_clock_keeps_the_time_left(left in near(), moved in 0..2 * SECOND) {
         in_paused_time(async || {
             let deadline = Deadline::after(left);
             tokio::time::advance(Duration::from_nanos(moved)).await;
@@ -176,7 +176,7 @@ proptest! {
                 prop_assert!(there <= left && back <= there);
                 prop_assert!(back + passed >= left);
             } else {
-                // It is over on entry, or by the time that the call has taken.
+                // The call was refused on entry, or the time has passed during the call.
                 prop_assert!(passed >= left);
             }
             Ok(())

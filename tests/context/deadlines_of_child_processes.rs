@@ -1,4 +1,4 @@
-//! A child process reads the deadline that its parent has written; what is none is a mistake there, and not time without end.
+//! A child process reads the deadline that its parent has written, and rejects malformed ones.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -6,56 +6,59 @@ use std::time::Duration;
 
 use timeout_runtime::Deadline;
 
-/// What a child is told by `value`, at once and a little later.
-fn told(value: Option<OsString>) -> [String; 2] {
+/// Output of a child with `value` in its environment: two readings, the second one a little later.
+fn output_of(value: Option<OsString>) -> [String; 2] {
     let mut child = Command::new(env!("CARGO_BIN_EXE_told"));
     child
         .env_remove("TOLD_DEADLINE")
         .envs(value.map(|value| ("TOLD_DEADLINE", value)));
-    let output = child.stdin(Stdio::null()).output().expect("it was built");
+    let output = child
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program is built");
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).expect("text");
     let mut lines = said.lines().map(str::to_owned);
     [(); 2].map(|()| lines.next().expect("two lines"))
 }
 
-/// What a child has left by `value`, at once and a little later.
+/// Time left that a child reads from `value`, now and a little later.
 fn left(value: String) -> [Duration; 2] {
     let nanos = |said: String| said.parse().unwrap_or_else(|_| panic!("{said}"));
-    told(Some(value.into()))
+    output_of(Some(value.into()))
         .map(nanos)
         .map(Duration::from_nanos)
 }
 
-/// The wall clock may be set a little between the two processes, but hardly by a minute.
+/// The wall clock may be adjusted between the two processes, but hardly by a minute.
 const SLACK: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_child_has_what_its_parent_has_left() {
+fn a_child_has_the_time_left_of_its_parent() {
     let hour = Duration::from_secs(3600);
     for limit in [hour, 24 * 365 * hour, 300 * 24 * 365 * hour] {
         let deadline = Deadline::after(limit);
         let [first, second] = left(deadline.to_env());
-        let after = deadline.remaining().expect("it comes");
+        let after = deadline.remaining().expect("the deadline is not never");
         assert!(second <= first && first <= limit, "{first:?}, {second:?}");
         assert!(second + SLACK >= after, "{second:?} of {after:?}");
     }
 }
 
 #[test]
-fn a_child_of_a_parent_without_time_has_none() {
+fn a_child_of_a_parent_without_time_left_has_none() {
     let past = Deadline::after(Duration::ZERO);
     assert_eq!(left(past.to_env()), [Duration::ZERO; 2]);
 }
 
 #[test]
-fn a_child_is_told_never_and_nothing_apart() {
+fn a_child_distinguishes_never_from_an_unset_variable() {
     let never = Deadline::never().to_env();
-    assert_eq!(told(Some(never.into())), ["never"; 2]);
-    assert_eq!(told(None), ["none"; 2]);
+    assert_eq!(output_of(Some(never.into())), ["never"; 2]);
+    assert_eq!(output_of(None), ["none"; 2]);
 }
 
-/// The text of a deadline whose wall clock ends `minutes` later, or earlier, than it should.
+/// The text of a deadline, with its wall-clock part moved by `minutes`.
 fn moved(text: &str, minutes: i64) -> String {
     let (left, end) = text.split_once('@').expect("two parts");
     let end: u64 = end.parse().expect("a number");
@@ -64,15 +67,15 @@ fn moved(text: &str, minutes: i64) -> String {
 }
 
 #[test]
-fn a_wall_clock_that_jumps_gives_no_child_more_time() {
+fn a_jump_of_the_wall_clock_gives_a_child_no_more_time() {
     let hour = Duration::from_secs(3600);
     let text = Deadline::after(hour).to_env();
-    // The clock was set back by what the end seems to be later.
+    // An end that seems too late means that the clock was set back.
     for minutes in [1, 60, 1_000_000] {
         let [first, second] = left(moved(&text, minutes));
         assert!(first <= hour && second <= hour, "{first:?}, {second:?}");
     }
-    // Set forward it costs time, and never gives any.
+    // A clock that is set forward takes time away, and never adds any.
     let [first, _] = left(moved(&text, -30));
     assert!(first <= hour / 2 && first + SLACK >= hour / 2, "{first:?}");
     assert_eq!(left(moved(&text, -61)), [Duration::ZERO; 2]);
@@ -80,7 +83,7 @@ fn a_wall_clock_that_jumps_gives_no_child_more_time() {
 }
 
 #[test]
-fn what_is_no_deadline_is_a_mistake_to_a_child() {
+fn a_child_rejects_a_malformed_deadline() {
     let most = u64::MAX;
     let mistakes = [
         String::new(),
@@ -88,23 +91,23 @@ fn what_is_no_deadline_is_a_mistake_to_a_child() {
         "5".to_owned(),
         "-5ns@5".to_owned(),
         format!("{most}0ns@5"),
-        // No number is never.
+        // This number is not "never".
         format!("{most}ns@{most}"),
     ];
     for value in mistakes {
         let said = format!("the variable `TOLD_DEADLINE` does not hold a deadline: {value:?}");
-        assert_eq!(told(Some(value.into())), [said.clone(), said]);
+        assert_eq!(output_of(Some(value.into())), [said.clone(), said]);
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_text_is_a_mistake_to_a_child() {
+fn a_child_rejects_a_deadline_that_is_not_unicode() {
     use std::os::unix::ffi::OsStringExt;
 
     let value = OsString::from_vec(b"5ns@\xff".to_vec());
     let mistake = "the variable `TOLD_DEADLINE` does not hold a deadline: \"5ns@";
-    for said in told(Some(value)) {
+    for said in output_of(Some(value)) {
         assert!(said.starts_with(mistake), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! What nested calls, threads, tasks and child processes inherit.
+//! Tests of contexts: what nested calls, threads, tasks and child processes inherit.
 
 #[macro_use]
 #[path = "../support/annotated.rs"]

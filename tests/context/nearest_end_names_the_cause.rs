@@ -1,4 +1,4 @@
-//! Rule 4: the nearest end names the cause.
+//! The nearest deadline or cancellation is the cause of an outcome.
 
 use crate::support;
 use std::future::pending;
@@ -12,13 +12,13 @@ use timeout_runtime::{CancelToken, Cause, Deadline, EventKind, Outcome, Timeout,
 
 const LONG: u64 = 60_000;
 
-/// The cause of an ending without an answer.
+/// Cause of an outcome without a result.
 fn cause<T, E: std::fmt::Debug>(outcome: &Outcome<T, E>) -> Option<Cause> {
     outcome.timeout_error().map(TimeoutError::cause)
 }
 
 #[test]
-fn a_calls_own_limit_is_a_time_out() {
+fn a_calls_own_limit_is_a_timeout() {
     for way in EVERY_WAY {
         let recorder = record("nearest_end::own");
         let outcome = way.run(&limit("nearest_end::own", short()), |token| {
@@ -35,7 +35,7 @@ fn a_calls_own_limit_is_a_time_out() {
     }
 }
 
-/// Runs a call inside another one, which waits for it; what each ended with.
+/// Runs a nested call whose result the enclosing call returns. Returns both causes.
 fn nested(outer: (Way, &Timeout), inner: (Way, &Timeout)) -> (Option<Cause>, Option<Cause>) {
     let (sender, inside) = mpsc::channel();
     let (inner_way, inner) = (inner.0, inner.1.clone());
@@ -48,7 +48,7 @@ fn nested(outer: (Way, &Timeout), inner: (Way, &Timeout)) -> (Option<Cause>, Opt
 }
 
 #[test]
-fn an_inherited_limit_exceeds_the_deadline_inside_and_times_out_outside() {
+fn an_inherited_limit_is_a_deadline_for_the_nested_call_and_a_timeout_for_its_own() {
     let (outer, inner) = (
         limit("nearest_end::outer", short()),
         limit("nearest_end::inner", LONG),
@@ -65,7 +65,7 @@ fn an_inherited_limit_exceeds_the_deadline_inside_and_times_out_outside() {
 }
 
 #[test]
-fn a_shorter_limit_inside_is_a_time_out_inside_and_a_failure_outside() {
+fn a_shorter_nested_limit_is_a_timeout_there_and_a_failure_of_the_enclosing_call() {
     let (outer, inner) = (
         limit("nearest_end::outer", LONG),
         limit("nearest_end::inner", short()),
@@ -81,7 +81,7 @@ fn a_shorter_limit_inside_is_a_time_out_inside_and_a_failure_outside() {
     }
 }
 
-/// Virtual time stands still between two polls, so that both limits end at the very same instant.
+/// Paused time stands still between two polls, so both limits end at the same instant.
 #[tokio::test(start_paused = true)]
 async fn at_equal_instants_the_inherited_deadline_wins() {
     for way in [Way::AsyncInline, Way::AsyncTask] {
@@ -162,7 +162,7 @@ fn clones_children_and_linked_tokens_keep_the_cause() {
 }
 
 #[test]
-fn linking_a_token_takes_over_its_deadline() {
+fn a_linked_token_inherits_the_deadline() {
     for way in EVERY_WAY {
         let outcome = way.run(&limit("nearest_end::linked", LONG), |token| {
             let linked = CancelToken::linked([&CancelToken::new(), &token]);
@@ -180,16 +180,16 @@ fn linking_a_token_takes_over_its_deadline() {
     }
 }
 
-/// Whether the deadline of the current call is that of `token`, whichever clock each was read from.
+/// Whether the deadline of the current call is that of `token`, on either clock.
 fn is_current(token: &CancelToken) -> bool {
     let before = token.remaining();
     let current = Deadline::current().remaining();
     current <= before && token.remaining() <= current && current.is_some()
 }
 
-/// The grace of a call inside does not keep the caller past the end of the call around it.
+/// The grace of a nested call must not delay the caller past the enclosing deadline.
 #[test]
-fn the_grace_of_a_call_inside_ends_with_the_call_around() {
+fn the_grace_of_a_nested_call_ends_with_the_enclosing_call() {
     for way in APART {
         let gate = Gate::new();
         let held = gate.clone();
@@ -200,7 +200,9 @@ fn the_grace_of_a_call_inside_ends_with_the_call_around() {
                 held.wait();
                 Ok::<_, TimeoutError>(())
             });
-            sender.send((cause(&outcome), held_up(&outcome))).unwrap();
+            sender
+                .send((cause(&outcome), elapsed_of(&outcome)))
+                .unwrap();
             outcome.into_result()
         });
         assert_eq!(cause(&outer), Some(Cause::TimedOut), "{way:?}");
@@ -211,13 +213,13 @@ fn the_grace_of_a_call_inside_ends_with_the_call_around() {
     }
 }
 
-fn held_up<T, E>(outcome: &Outcome<T, E>) -> Duration {
+fn elapsed_of<T, E>(outcome: &Outcome<T, E>) -> Duration {
     outcome
         .timeout_error()
         .map_or(Duration::ZERO, TimeoutError::elapsed)
 }
 
-/// What runs while the future is made belongs to the call as well.
+/// Code that runs while the future is built belongs to the call.
 #[test]
 fn the_eager_part_of_an_async_operation_is_inside_its_call() {
     for way in ASYNC {
@@ -237,9 +239,9 @@ annotated! {
     }
 }
 
-/// A limit is a deadline to those who only share the token.
+/// The limit of one call is a deadline for another call that only shares its token.
 #[test]
-fn a_time_out_turns_into_a_deadline_where_a_token_enters_another_call() {
+fn a_timeout_is_a_deadline_for_another_call_with_the_same_token() {
     for way in EVERY_WAY {
         let (running, started) = mpsc::channel();
         let outcome = Way::SyncWorker.run(&limit("nearest_end::giver", short()), move |token| {
@@ -255,7 +257,7 @@ fn a_time_out_turns_into_a_deadline_where_a_token_enters_another_call() {
 }
 
 #[test]
-fn the_deadline_of_a_token_given_along_ends_a_call_that_runs() {
+fn the_deadline_of_a_passed_token_ends_a_running_call() {
     for way in EVERY_WAY {
         let recorder = record("nearest_end::given");
         let (sender, kept) = mpsc::channel();

@@ -1,5 +1,5 @@
-//! Tokens and calls at the very end of a thread, in the destructors of its thread-locals, are as good as elsewhere. A file of its own:
-//! what goes wrong there ends the process.
+//! Tokens and calls work in the destructors of thread-locals, at the very end of a thread.
+//! This file is separate: a fault here ends the process.
 
 use crate::support;
 use std::cell::{Cell, RefCell};
@@ -16,7 +16,7 @@ use timeout_runtime::{
     CancelToken, Cause, Outcome, Timeout, TimeoutError, add_listener, add_propagator, is_cancelled,
 };
 
-/// Does something when it is dropped.
+/// Runs a closure when it is dropped.
 struct AtEnd(Option<Box<dyn FnOnce()>>);
 
 impl Drop for AtEnd {
@@ -31,8 +31,8 @@ thread_local! {
     static AT_END: RefCell<AtEnd> = const { RefCell::new(AtEnd(None)) };
 }
 
-/// Runs `before` on a thread whose last deed is to do what `before` gives, when all other thread-locals are gone: they go in the
-/// order opposite to that in which they came.
+/// Runs `before` on a thread, and the closure that it returns at the thread's end.
+/// By then all other thread-locals are destroyed: their order is the reverse of their creation.
 fn at_the_end_of_a_thread<T: FnOnce() + 'static>(before: impl FnOnce() -> T + Send + 'static) {
     let small = thread::Builder::new().stack_size(256 << 10);
     let thread = small.spawn(move || {
@@ -43,7 +43,7 @@ fn at_the_end_of_a_thread<T: FnOnce() + 'static>(before: impl FnOnce() -> T + Se
     thread.unwrap().join().unwrap();
 }
 
-/// A token that holds many, each the child of the one before.
+/// The last of many tokens, each the child of the one before.
 fn leaf() -> CancelToken {
     let mut last = CancelToken::new();
     for _ in 0..200_000 {
@@ -52,9 +52,9 @@ fn leaf() -> CancelToken {
     last
 }
 
-/// Guards against a list of what is left to drop that has itself gone before.
+/// The list of pending drops used to be destroyed before the chain.
 #[test]
-fn a_chain_is_dropped_by_the_end_of_its_thread() {
+fn a_chain_of_tokens_can_be_dropped_at_the_end_of_a_thread() {
     at_the_end_of_a_thread(|| {
         drop(CancelToken::new().child());
         let last = leaf();
@@ -63,7 +63,7 @@ fn a_chain_is_dropped_by_the_end_of_its_thread() {
 }
 
 #[test]
-fn tokens_can_be_used_by_the_end_of_a_thread() {
+fn tokens_can_be_used_at_the_end_of_a_thread() {
     let (sender, seen) = mpsc::channel();
     at_the_end_of_a_thread(|| {
         let root = CancelToken::new();
@@ -88,9 +88,9 @@ fn tokens_can_be_used_by_the_end_of_a_thread() {
     );
 }
 
-/// Guards against a call that asks a thread-local for what is there no more.
+/// A call must not need a thread-local that is already destroyed.
 #[test]
-fn calls_can_be_made_by_the_end_of_a_thread() {
+fn calls_can_be_made_at_the_end_of_a_thread() {
     let (sender, endings) = mpsc::channel();
     at_the_end_of_a_thread(|| {
         let call = |way: Way| {
@@ -105,7 +105,7 @@ fn calls_can_be_made_by_the_end_of_a_thread() {
             (way, succeeds, times_out)
         };
         let ways = [Way::SyncWorker, Way::SyncInline];
-        // The threads that they need, and what they keep per thread, are there before.
+        // Start the workers and create the thread-locals of this thread.
         drop(ways.map(call));
         move || sender.send(ways.map(call)).unwrap()
     });
@@ -118,11 +118,11 @@ fn calls_can_be_made_by_the_end_of_a_thread() {
     }
 }
 
-/// Guards against a worker that is lost with the destructors of what an operation left on it.
+/// A worker was lost when the destructor of a thread-local that an operation had left made a call.
 #[test]
-fn a_worker_that_ends_may_make_calls() {
+fn destructors_of_thread_locals_of_a_worker_may_make_calls() {
     let (sender, endings) = mpsc::channel();
-    // A worker that is idle leaves at once.
+    // An idle worker ends immediately.
     Settings::new().keep_alive(Duration::ZERO).apply();
     let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
         let act = move || {
@@ -138,12 +138,12 @@ fn a_worker_that_ends_may_make_calls() {
 }
 
 thread_local! {
-    /// Whether registered functions count their calls on this thread, and make calls themselves.
+    /// Whether the registered functions count their calls on this thread and make calls themselves.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes a call in each way that needs no executor.
-fn call_in_each_way(timeout: &Timeout) {
+/// Makes one call with each runner that needs no executor.
+fn call_with_each_runner(timeout: &Timeout) {
     let on_worker = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
     assert_eq!(on_worker.success(), Some(7));
     let inline = timeout.outcome_inline(|_| Ok::<_, TimeoutError>(7));
@@ -152,10 +152,10 @@ fn call_in_each_way(timeout: &Timeout) {
     assert_eq!(polled.success(), Some(7));
 }
 
-/// The policy that a registered function makes its own calls with.
+/// The policy of the calls that a registered function makes.
 type Policy = Arc<OnceLock<Timeout>>;
 
-/// A function to register that makes calls by `policy`, and the number of its calls.
+/// A function to register that makes calls with `policy`, and the number of its calls.
 fn counted(policy: &Policy) -> (Arc<AtomicUsize>, impl Fn() + Send + Sync + 'static) {
     let count = Arc::<AtomicUsize>::default();
     let function = {
@@ -163,26 +163,26 @@ fn counted(policy: &Policy) -> (Arc<AtomicUsize>, impl Fn() + Send + Sync + 'sta
         move || {
             if COUNTS.get() {
                 count.fetch_add(1, Ordering::SeqCst);
-                call_in_each_way(policy.get().unwrap());
+                call_with_each_runner(policy.get().unwrap());
             }
         }
     };
     (count, function)
 }
 
-/// Makes calls before a thread ends, and again when its other thread-locals are gone.
+/// Makes calls on a thread, and again when its other thread-locals are destroyed.
 fn call_at_the_end_of_a_thread(policy: &Policy, timeout: Timeout) {
     policy.set(timeout.clone()).unwrap();
     at_the_end_of_a_thread(move || {
-        call_in_each_way(&timeout);
+        call_with_each_runner(&timeout);
         move || {
             COUNTS.set(true);
-            call_in_each_way(&timeout);
+            call_with_each_runner(&timeout);
         }
     });
 }
 
-/// The stack overflowed: a listener got the events of its own calls, without end.
+/// The stack used to overflow: a listener received the events of its own calls, recursively.
 #[test]
 fn a_listener_does_not_get_its_own_events_at_the_end_of_a_thread() {
     let policy = Policy::default();
@@ -192,7 +192,7 @@ fn a_listener_does_not_get_its_own_events_at_the_end_of_a_thread() {
     assert_eq!(count.load(Ordering::SeqCst), 3);
 }
 
-/// The stack overflowed: the listener of a policy got the events of its own calls, without end.
+/// The stack used to overflow: a policy's listener received the events of its own calls.
 #[test]
 fn the_listener_of_a_policy_does_not_get_its_own_events_at_the_end_of_a_thread() {
     let policy = Policy::default();
@@ -202,7 +202,7 @@ fn the_listener_of_a_policy_does_not_get_its_own_events_at_the_end_of_a_thread()
     assert_eq!(count.load(Ordering::SeqCst), 3);
 }
 
-/// The stack overflowed: a propagator was called for the calls that it made itself, without end.
+/// The stack used to overflow: a propagator was called for its own calls, recursively.
 #[test]
 fn a_propagator_is_not_called_for_its_own_calls_at_the_end_of_a_thread() {
     let policy = Policy::default();
@@ -213,10 +213,10 @@ fn a_propagator_is_not_called_for_its_own_calls_at_the_end_of_a_thread() {
     });
     call_at_the_end_of_a_thread(&policy, limit("thread_ends::propagator", 60_000));
     let count = count.load(Ordering::SeqCst);
-    assert_eq!(count, 1, "one of the calls runs elsewhere");
+    assert_eq!(count, 1, "one of the calls runs on another thread");
 }
 
-/// The stack overflowed: the clock of a policy was read for the events of its own calls, without end.
+/// The stack used to overflow: a policy's clock was read for the events of its own calls.
 #[test]
 fn the_clock_of_a_policy_is_not_read_for_its_own_calls_at_the_end_of_a_thread() {
     let policy = Policy::default();
@@ -230,7 +230,7 @@ fn the_clock_of_a_policy_is_not_read_for_its_own_calls_at_the_end_of_a_thread() 
     assert_eq!(count.load(Ordering::SeqCst), 3);
 }
 
-/// The operation was dropped outside its call.
+/// The operation used to be dropped outside its call.
 #[test]
 fn an_inline_operation_is_dropped_inside_its_call_at_the_end_of_a_thread() {
     struct SendsOnDrop(mpsc::Sender<bool>);
@@ -254,7 +254,7 @@ fn an_inline_operation_is_dropped_inside_its_call_at_the_end_of_a_thread() {
         call
     };
     at_the_end_of_a_thread(move || {
-        // What a thread keeps for this is there before.
+        // Create the thread-locals of this thread.
         drop(start());
         let call = start();
         move || drop(call)

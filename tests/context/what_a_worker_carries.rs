@@ -1,4 +1,4 @@
-//! An operation that runs on another thread has its caller's deadline, token and Tokio runtime; it has not the caller's thread-locals.
+//! An operation on another thread inherits deadline, token and Tokio runtime, and no thread-locals.
 
 use crate::support;
 use std::cell::{Cell, RefCell};
@@ -16,14 +16,14 @@ use tokio::runtime::Handle;
 const LONG: u64 = 60_000;
 
 thread_local! {
-    static LABEL: RefCell<&'static str> = const { RefCell::new("nobody's") };
+    static LABEL: RefCell<&'static str> = const { RefCell::new("the initial label") };
 }
 
 tokio::task_local! {
     static REQUEST: u32;
 }
 
-/// What an operation finds where it runs.
+/// State that an operation finds on its thread.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     label: &'static str,
@@ -47,33 +47,37 @@ fn find(way: Way) -> Found {
     outcome.success().unwrap()
 }
 
-/// Guards against thread-locals that are said to stay behind and do not, and the other way round.
+/// Thread-locals must be the caller's exactly if the operation runs on the caller's thread.
 #[test]
-fn thread_locals_of_the_caller_are_there_where_the_operation_is_on_its_thread() {
+fn an_operation_on_the_callers_thread_has_its_thread_locals() {
     LABEL.set("the caller's");
     for way in EVERY_WAY {
         let found = find(way);
         let apart = way.abandons();
-        let label = if apart { "nobody's" } else { "the caller's" };
+        let label = if apart {
+            "the initial label"
+        } else {
+            "the caller's"
+        };
         assert_eq!(found.label, label, "{way:?}");
         assert_eq!(found.same_thread, !apart, "{way:?}");
         let on_worker = matches!(way, Way::SyncWorker | Way::AsyncWorker);
         assert_eq!(found.on_worker, on_worker, "{way:?}");
     }
-    assert_eq!(LABEL.take(), "the caller's", "as it was");
+    assert_eq!(LABEL.take(), "the caller's", "the label is unchanged");
 }
 
-/// What is to be there on a worker can be given along.
+/// An argument passes a value to the worker.
 #[timeout(name = "what_a_worker_carries::given", secs = 60)]
 fn given(label: &'static str) -> Result<&'static str, TimeoutError> {
     LABEL.set(label);
     let seen = LABEL.take();
-    LABEL.set("nobody's");
+    LABEL.set("the initial label");
     Ok(seen)
 }
 
 #[test]
-fn what_is_given_along_is_there() {
+fn an_argument_passes_a_thread_local_value_to_a_worker() {
     LABEL.set("the caller's");
     assert_eq!(
         given(LABEL.with_borrow(|label| *label)).unwrap(),
@@ -81,9 +85,9 @@ fn what_is_given_along_is_there() {
     );
 }
 
-/// Guards against a runtime that is lost on the way, or one that is found where the caller has none.
+/// The runtime of the caller must be found if there is one, and no other runtime.
 #[test]
-fn the_runtime_of_the_caller_is_there() {
+fn an_operation_has_the_runtime_of_its_caller() {
     let on_worker = [Way::SyncWorker, Way::SyncInline, Way::AsyncWorker];
     let found = |way: Way| match way {
         Way::AsyncWorker => block_on(
@@ -100,12 +104,16 @@ fn the_runtime_of_the_caller_is_there() {
         let inside = runtime.enter();
         let id = Some(runtime.handle().id());
         assert_eq!(found(way).success(), Some(id), "{way:?}");
-        // Also two calls down, and none is left behind when both are over.
+        // Also from two nested calls, and no runtime stays entered afterwards.
         let nested = limit("what_a_worker_carries::outer", LONG)
             .outcome(move |_| Ok::<_, TimeoutError>(found(way).success()));
         assert_eq!(nested.success().flatten(), Some(id), "{way:?}");
         drop(inside);
-        assert_eq!(found(way).success(), Some(None), "{way:?}: left behind");
+        assert_eq!(
+            found(way).success(),
+            Some(None),
+            "{way:?}: the runtime is still entered"
+        );
     }
 }
 
@@ -122,7 +130,7 @@ fn uses_runtime() -> Result<u32, TimeoutError> {
     Ok(Handle::current().block_on(task).unwrap() + Handle::current().block_on(async { 4 }))
 }
 
-/// Guards against a runtime that is there by name and cannot be used.
+/// The runtime must not only be entered but also work.
 #[test]
 fn an_operation_on_a_worker_can_use_the_runtime_of_its_caller() {
     let runtime = runtime();
@@ -132,9 +140,9 @@ fn an_operation_on_a_worker_can_use_the_runtime_of_its_caller() {
     assert_eq!(uses_runtime().unwrap(), 7);
 }
 
-/// Task-locals go with polling: an operation that is polled in place has them, one that is a task of its own or on a worker has not.
+/// Task-locals are inherited by polling: only an inline operation has those of its caller.
 #[test]
-fn task_locals_of_the_caller_are_there_where_the_operation_is_polled_in_place() {
+fn an_inline_operation_has_the_task_locals_of_its_caller() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker] {
@@ -148,9 +156,9 @@ fn task_locals_of_the_caller_are_there_where_the_operation_is_polled_in_place() 
     }
 }
 
-/// Guards against an ambient deadline or token that is lost on the way.
+/// The deadline and the token of the context must reach the operation.
 #[test]
-fn the_deadline_and_the_token_around_the_caller_are_there() {
+fn an_operation_inherits_the_deadline_and_the_token_of_the_context() {
     for way in EVERY_WAY {
         let request = CancelToken::new();
         let until = Deadline::after(Duration::from_secs(30));
@@ -195,9 +203,9 @@ fn the_deadline_and_the_token_around_the_caller_are_there() {
     }
 }
 
-/// The same over two threads: what is around the outer call reaches the inner one.
+/// The context of the outer call must reach the inner one over two threads.
 #[test]
-fn the_deadline_and_the_token_go_along_from_worker_to_worker() {
+fn the_deadline_and_the_token_propagate_from_worker_to_worker() {
     for outer in APART {
         for inner in EVERY_WAY {
             let (sender, ended) = mpsc::channel();
@@ -223,9 +231,9 @@ fn the_deadline_and_the_token_go_along_from_worker_to_worker() {
     }
 }
 
-/// Guards against a context that leaks to where the user did not say so: threads and tasks of his own.
+/// A context must not leak into threads and tasks that the user starts.
 #[test]
-fn threads_and_tasks_of_ones_own_join_the_call_only_on_demand() {
+fn threads_and_tasks_of_the_user_join_the_call_only_on_request() {
     for way in EVERY_WAY {
         let outcome = way.run(&limit("what_a_worker_carries::own_threads", LONG), |_| {
             let has_deadline = || Deadline::current().remaining().is_some();
@@ -250,7 +258,7 @@ fn threads_and_tasks_of_ones_own_join_the_call_only_on_demand() {
     }
 }
 
-/// Guards against what an operation puts into its worker's thread-locals and the caller gets to see.
+/// Thread-locals that an operation sets on its worker must not reach the caller.
 #[test]
 fn the_caller_does_not_see_the_thread_locals_of_the_operation() {
     thread_local! {
