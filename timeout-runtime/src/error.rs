@@ -256,7 +256,7 @@ impl fmt::Display for TimeoutError {
             (_, Cause::NoRuntime) => {
                 write!(
                     f,
-                    "`{name}` was not started: `run = \"task\"` requires a Tokio runtime"
+                    "`{name}` was not started: `run = \"task\"` needs a Tokio runtime"
                 )?;
             }
         }
