@@ -1,4 +1,4 @@
-//! The functions of a scenario: what its calls and their operations do.
+//! The annotated functions of a scenario and the behaviour of their operations.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -19,12 +19,13 @@ use super::fault::Fault;
 use super::scenario::{Answer, Call, Millis, Run, Scenario};
 use super::stage::{OVER, Returned, Sight, keep, millis, named, note};
 
-/// What is there before the outermost call is made.
+/// The state that is set up before the outermost call is made.
 pub struct Props {
     scenario: Scenario,
     upstream: Vec<Option<CancelToken>>,
     deadlines: Vec<Deadline>,
-    /// Tokio's timers ring in the order in which they were set, those of one instant too. These are set before those of all calls.
+    /// Tokio's timers for one instant expire in the order of their creation. These ones are created
+    /// before the timers of all calls.
     ends: Vec<Mutex<Pin<Box<Sleep>>>>,
 }
 
@@ -80,7 +81,7 @@ fn cancel_after(millis: Millis, token: CancelToken) {
 
 type Calls = Pin<Box<dyn Future<Output = Result<usize, Fault>> + Send>>;
 
-/// The functions of one depth, for each set of options that is not an expression.
+/// The functions of one depth: one for each set of options that cannot be an expression.
 macro_rules! depth {
     ($depth:literal, $name:literal, $module:ident) => {
         mod $module {
@@ -121,7 +122,7 @@ depth! { 0, "stage::0", outermost }
 depth! { 1, "stage::1", middle }
 depth! { 2, "stage::2", innermost }
 
-/// The operation.
+/// The operation of each function.
 async fn operate(depth: usize, props: &Arc<Props>, token: CancelToken) -> Result<usize, Fault> {
     let left = Deadline::current().remaining();
     assert_eq!(token.remaining(), left);
@@ -187,7 +188,7 @@ async fn act(depth: usize, props: &Arc<Props>, token: &CancelToken) -> Result<us
     match answer {
         Answer::Ok => Ok(depth),
         Answer::Err => Err(Fault::Own),
-        // Without the panic hook, which would print it.
+        // Without the panic hook, which would print the panic.
         Answer::Panic => resume_unwind(Box::new(depth)),
     }
 }
@@ -202,7 +203,7 @@ async fn pause(millis: Millis) {
     }
 }
 
-/// Makes the call at `depth`; a panic goes on.
+/// Makes the call at `depth`, and resumes a panic of it.
 pub async fn make(depth: usize, props: &Arc<Props>) -> Result<usize, Fault> {
     let call = match depth {
         0 => outermost::call,
@@ -235,7 +236,7 @@ where
             error: Some((error.cause(), error.was_started(), millis(error.elapsed()))),
             ..plain(error.status())
         },
-        // One that a call inside has ended with is this one's own.
+        // The error of a nested call is the operation's own error here.
         Ok(Err(Fault::Own | Fault::Ended(_))) => plain(CallStatus::Failed),
         Err(panic) => {
             let thrown = panic

@@ -1,7 +1,7 @@
-//! One body as five annotated functions, one for each way to run.
+//! Turns one body into five annotated functions, one for each place to run.
 
-/// A module `$name` whose `call(way, ..)` calls the function that runs that way. With a second body for the async functions, its
-/// `start(way, ..)` gives the call of an async way, not polled yet.
+/// A module `$name` whose `call(way, ..)` calls the function for that place. With a second body for
+/// the async functions, `start(way, ..)` returns the future of an async call, not polled yet.
 macro_rules! annotated {
     (
         mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $answer:ty,

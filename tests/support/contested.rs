@@ -1,4 +1,4 @@
-//! A call that ends close to its limit, and all that is seen of it.
+//! A call that ends close to its limit, and all observations of it.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -21,13 +21,13 @@ use tokio::time::timeout;
 use super::seeded::{Answer, Call, Waits};
 use super::support::{Way, block_on, eventually};
 
-/// With threads to spare for tasks that block theirs.
+/// Has spare threads for tasks that block their thread.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(16).enable_time().build().unwrap()
 });
 
-/// Counts itself where it goes out of being: a value, or an operation.
+/// A value or an operation that is counted when it is dropped.
 #[derive(Debug)]
 struct Counted(Arc<AtomicUsize>);
 
@@ -37,7 +37,7 @@ impl Drop for Counted {
     }
 }
 
-/// What was told of a call, and what its token read meanwhile, if its operation had shown it by then.
+/// An event of a call, and the cause of its token at that moment if the operation had started.
 struct Told {
     event: Event<'static>,
     is_value_gone: bool,
@@ -45,24 +45,24 @@ struct Told {
     token: Option<Cause>,
 }
 
-/// One call and all that is seen of it.
+/// One call and all observations of it.
 pub struct Case {
     pub call: Call,
     pub upstream: CancelToken,
-    /// Set before that token is cancelled.
+    /// Set before the upstream token is cancelled.
     pub cancelled: AtomicBool,
     inherited: OnceLock<Deadline>,
-    /// The call's own, once its operation has started.
+    /// The call's own token, once its operation has started.
     token: OnceLock<CancelToken>,
     begun: OnceLock<Instant>,
-    /// At the least so long the call has lasted then.
+    /// A lower bound of the call's elapsed time when its operation ended.
     lasted: OnceLock<Duration>,
-    /// What the operation has ended with.
+    /// How the operation ended.
     ended: OnceLock<Answer>,
-    /// Operations that are gone, and values.
+    /// The number of dropped operations, and of dropped values.
     gone: [Arc<AtomicUsize>; 2],
     told: Mutex<Vec<Told>>,
-    /// What the call gave, if it gave anything.
+    /// The status of the call's outcome, if it had one.
     pub status: OnceLock<CallStatus>,
 }
 
@@ -72,18 +72,21 @@ type Given = Outcome<Counted, &'static str>;
 impl Case {
     fn begin(&self, token: &CancelToken) {
         self.begun.get_or_init(Instant::now);
-        assert!(self.token.set(token.clone()).is_ok(), "it starts once");
+        assert!(
+            self.token.set(token.clone()).is_ok(),
+            "the operation starts once"
+        );
     }
 
     fn end(&self) -> Result<Counted, &'static str> {
         let answer = self.call.answer;
         self.lasted
             .get_or_init(|| self.begun.get().map_or(Duration::ZERO, Instant::elapsed));
-        assert!(self.ended.set(answer).is_ok(), "it ends once");
+        assert!(self.ended.set(answer).is_ok(), "the operation ends once");
         match answer {
             Answer::Ok => Ok(Counted(Arc::clone(&self.gone[1]))),
             Answer::Err => Err("stopped"),
-            // Without the hook, which would print it.
+            // Without the panic hook, which would print the panic.
             Answer::Panic => resume_unwind(Box::new("wanted")),
         }
     }
@@ -173,7 +176,7 @@ impl Case {
         })
     }
 
-    /// `None` if the future was dropped; `Err` is the operation's panic.
+    /// Returns `None` if the future was dropped; `Err` is the operation's panic.
     fn outcome(self: &Arc<Self>, start: Instant) -> Option<thread::Result<Given>> {
         let (case, policy) = (Arc::clone(self), self.policy());
         let gone = Counted(Arc::clone(&self.gone[0]));
@@ -196,7 +199,7 @@ impl Case {
         Some(made)
     }
 
-    /// Polls the call, until it is dropped if that is what becomes of it.
+    /// Polls the call to its end, or until its future is dropped.
     fn poll<F: Future + Unpin>(
         &self,
         mut call: F,
@@ -220,7 +223,7 @@ impl Case {
         catch_unwind(AssertUnwindSafe(polled)).transpose()
     }
 
-    /// Makes the call, and looks at what was told of it the moment it is back.
+    /// Makes the call, and checks its events right after it has returned.
     pub fn run(self: &Arc<Self>) {
         let start = Instant::now();
         let mut context = CallContext::detached();
@@ -246,15 +249,15 @@ impl Case {
         }
         if self.call.heard {
             let told = self.told.lock().unwrap();
-            let verdict = told.first().expect("it is told before the call is back");
+            let verdict = told.first().expect("the outcome event precedes the return");
             self.check_verdict(verdict);
         }
     }
 }
 
-/// The comparison.
+/// The comparison with the rules.
 impl Case {
-    /// No ending comes before what it is blamed on.
+    /// A call does not end before the event that is its cause.
     fn check_not_early(&self, error: &TimeoutError, took: Duration, runs_on: bool) {
         let Call { limit, grace, .. } = self.call;
         let has_come = match error.cause() {
@@ -269,7 +272,7 @@ impl Case {
         }
     }
 
-    /// What is told is what was given, and what the token says.
+    /// The outcome event agrees with the returned outcome and with the token's cause.
     fn check_verdict(&self, told: &Told) {
         let (event, status) = (&told.event, self.status.get());
         let (expected, cause) = match &event.kind {
@@ -286,31 +289,31 @@ impl Case {
                 assert!(!told.is_shown || told.token.is_some(), "{event}");
                 return;
             }
-            _ => panic!("{event} is no verdict"),
+            _ => panic!("{event} is no outcome event"),
         };
         assert_eq!(status, Some(&expected), "{event}");
         let is_in_time =
             self.call.way == Way::AsyncInline || event.elapsed <= self.call.limit + self.call.grace;
         assert!(
             is_in_time || expected != CallStatus::Ok,
-            "{event}: too late"
+            "{event}: a late success"
         );
-        // With `cancel = false` it fires by what comes from above alone.
+        // With `cancel = false` only upstream tokens cancel the token.
         let fires = self.call.cancel || cause == Some(Cause::Cancelled);
         if cause.is_some() && fires && told.is_shown {
-            assert_eq!(told.token, cause, "{event}: before its token has fired");
+            assert_eq!(told.token, cause, "{event}: before its token was cancelled");
         }
     }
 
-    /// After everything.
+    /// Checks the state after everything has ended.
     pub fn check(&self) {
         let [operations, values] = &self.gone;
-        eventually("the operation is gone", || {
+        eventually("the operation is dropped", || {
             operations.load(Ordering::SeqCst) == 1
         });
         let ended = self.ended.get().copied();
         let made = usize::from(ended == Some(Answer::Ok));
-        eventually("all values are gone", || {
+        eventually("all values are dropped", || {
             values.load(Ordering::SeqCst) == made
         });
         match self.status.get() {
@@ -318,7 +321,7 @@ impl Case {
                 assert_eq!(ended, Some(Answer::Ok));
                 let most = self.call.limit + self.call.grace;
                 let is_in_time = self.lasted.get().is_some_and(|lasted| *lasted <= most);
-                // What a poll in place returns counts, also after the limit.
+                // A success returned by a poll in place counts even after the limit.
                 assert!(is_in_time || self.call.way == Way::AsyncInline);
             }
             Some(CallStatus::Failed) => assert!(ended.is_some_and(|ended| ended != Answer::Ok)),
@@ -330,12 +333,14 @@ impl Case {
         }
     }
 
-    /// One verdict; and of an operation whose answer did not count, one late report.
+    /// One outcome event, and one late event if the result did not count.
     fn check_told(&self, ended: Option<Answer>) {
         let is_answered = matches!(self.status.get(), Some(CallStatus::Ok | CallStatus::Failed));
         let late = ended.filter(|_| !is_answered);
         let count = 1 + usize::from(late.is_some());
-        eventually("all is told", || self.told.lock().unwrap().len() >= count);
+        eventually("all events are emitted", || {
+            self.told.lock().unwrap().len() >= count
+        });
         let told = self.told.lock().unwrap();
         let events: Vec<_> = told.iter().map(|told| &told.event).collect();
         assert_eq!(events.len(), count, "{events:?}");
@@ -351,13 +356,14 @@ impl Case {
                 !event.kind.is_verdict() && answer(&event.kind) == late,
                 "{event}"
             );
-            // Its value is disposed of before that.
+            // A late value is dropped before the late event.
             assert_eq!(told.is_value_gone, late == Some(Answer::Ok), "{event}");
         }
         self.check_token(&told[0]);
     }
 
-    /// A signal stays as it was. A call that was answered in time hears only of what lies above, and so does one with `cancel = false`.
+    /// A cause never changes. After an outcome in time, and with `cancel = false`, only enclosing
+    /// deadlines and upstream tokens cancel the token.
     fn check_token(&self, verdict: &Told) {
         let Some(token) = self.token.get().filter(|_| verdict.is_shown) else {
             return;
@@ -375,7 +381,7 @@ impl Case {
     }
 }
 
-/// What an event says of the operation's end.
+/// How the operation ended, according to an event.
 fn answer(kind: &EventKind<'_>) -> Option<Answer> {
     match kind {
         EventKind::Succeeded | EventKind::AbandonedWorkerSucceeded => Some(Answer::Ok),

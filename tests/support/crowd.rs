@@ -1,4 +1,4 @@
-//! Work that must come to an end, and work that many threads do at once.
+//! Functions that must return in time, and functions that many threads run concurrently.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
@@ -8,7 +8,7 @@ use std::thread;
 
 use super::support::SOON;
 
-/// Runs `work` on a thread of its own and gives what it gives; panics if that takes too long.
+/// Runs `work` on a new thread and returns its value. Panics after [`SOON`].
 #[track_caller]
 pub fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, is_done) = mpsc::channel();
@@ -20,14 +20,14 @@ pub fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     assert_ne!(
         is_done.recv_timeout(SOON),
         Err(RecvTimeoutError::Timeout),
-        "it never ended"
+        "the function did not return"
     );
     thread
         .join()
         .unwrap_or_else(|payload| resume_unwind(payload))
 }
 
-/// Has `threads` threads at once do each `work(0)`, `work(threads)`, and so on, so that together they do every one of `0..rounds`.
+/// Runs `work` once for each number below `rounds`, spread over `threads` concurrent threads.
 pub fn crowd(threads: usize, rounds: usize, work: impl Fn(usize) + Sync) {
     let work = &work;
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The table of all endings: what can end a call, and what the rules say that it ends with.
+//! The table of outcomes: what can end a call, and the outcome that the rules demand.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -7,7 +7,7 @@ use timeout_runtime::{CallStatus, Cause, EventKind, Failure, Outcome, TimeoutErr
 use super::fault::Fault;
 use super::support::{EVERY_WAY, Way};
 
-/// What ends the call. All the others are there too where they can be, and later.
+/// The event that ends the call. All other events come too where possible, but later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     OwnLimit,
@@ -19,12 +19,12 @@ pub enum Source {
     Dropped,
 }
 
-/// What the operation does.
+/// How the operation behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     StopsWithError,
     StopsWithAnswer,
-    /// It runs on until the call has ended, or, where that ends with it, until the end lies behind.
+    /// Runs until the call has ended; where the call waits for it, until the deadline has passed.
     Ignores,
     AnswersFirst,
     FailsFirst,
@@ -82,7 +82,7 @@ impl Row {
         rows
     }
 
-    /// Whether there is such a call, and only one way for it to end.
+    /// Whether such a call exists and has only one possible outcome.
     fn is_decided(self) -> bool {
         let has_future = !matches!(self.way, Way::SyncWorker | Way::SyncInline);
         let exists = match self.source {
@@ -90,7 +90,7 @@ impl Row {
             Source::Shared | Source::Parameter => self.form == Form::Attribute,
             _ => true,
         };
-        // An answer on the heels of a cancellation may find the caller there or gone.
+        // A result right after a cancellation races with the caller, which may have left.
         let is_race = self.is_cancelled()
             && self.body == Body::StopsWithAnswer
             && !self.graceful
@@ -115,23 +115,23 @@ impl Row {
         }
     }
 
-    /// Whether an answer that follows the signal still finds the caller.
+    /// Whether a result that follows the cancellation still reaches the caller.
     fn is_awaited_after_the_signal(self) -> bool {
         let is_in_place = !self.way.abandons();
-        // What a poll in place returns is never thrown away.
+        // A success returned by a poll in place is never dropped.
         if self.way == Way::AsyncInline && self.source != Source::Dropped {
             return true;
         }
         match self.source {
-            // Nobody outstays the end of what is around him.
+            // No call waits past the enclosing deadline.
             Source::Dropped | Source::Inherited => false,
             Source::OwnLimit | Source::Shared => self.graceful,
-            // In place the operation has its say before its caller looks at the token.
+            // An inline operation ends before its caller checks the token.
             _ => self.graceful || is_in_place,
         }
     }
 
-    /// The rules.
+    /// The outcome that the rules demand.
     pub fn ending(self) -> Ending {
         let failed = || Failure::Error(WORDS.into());
         let answers = !matches!(self.body, Body::StopsWithError | Body::FailsFirst);
@@ -145,7 +145,8 @@ impl Row {
         }
         let comes_in_time = match self.body {
             Body::StopsWithAnswer => self.is_awaited_after_the_signal(),
-            // There the wait has no end but the operation's, unless it is the limit.
+            // A sync inline call ends only with its operation; it succeeds unless the deadline
+            // passed.
             Body::Ignores => self.way == Way::SyncInline && self.is_cancelled(),
             _ => false,
         };
@@ -161,7 +162,8 @@ impl Row {
             ),
             _ => (Some(CallStatus::UpstreamCancelled), EventKind::Cancelled),
         };
-        // What is polled in place is dropped unfinished if it does not end by itself, or if its caller goes.
+        // A future polled in place is dropped unfinished if it does not end by itself, or if its
+        // call is dropped.
         let is_destroyed = self.way == Way::AsyncInline
             && (self.body == Body::Ignores || self.source == Source::Dropped);
         let late = if answers {
@@ -182,11 +184,11 @@ impl Row {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// `None` where nobody is left to be told.
+    /// `None` if the call was dropped.
     pub status: Option<CallStatus>,
     pub error: Option<Cause>,
     pub events: Vec<EventKind<'static>>,
-    /// The cause of the operation's token, from the verdict event on.
+    /// The cause of the operation's token from the outcome event on.
     pub token: Option<Cause>,
 }
 
@@ -201,13 +203,13 @@ impl Ending {
     }
 }
 
-/// What an operation ends with.
+/// The result of an operation.
 pub type Answer = Result<u32, Fault>;
 
-/// The error of an operation that fails, as events have it.
+/// The text of an operation's error in events.
 pub const WORDS: &str = "Own";
 
-/// An outcome as a result, which says the same.
+/// Converts the outcome into a result, and asserts that both report the same status and cause.
 pub fn told_apart(outcome: Outcome<u32, Fault>) -> Answer {
     let (status, error) = (outcome.status(), outcome.timeout_error().cloned());
     let answer = outcome.into_result();

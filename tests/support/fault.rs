@@ -1,9 +1,9 @@
-//! An error of the operation's own, or that of its call.
+//! An error type that holds the operation's own error or the call's `TimeoutError`.
 
 use timeout_runtime::TimeoutError;
 
 #[derive(Debug)]
-#[allow(unreachable_pub)] // Modules beside it use it.
+#[allow(unreachable_pub)] // Sibling modules use it.
 pub enum Fault {
     Own,
     Ended(TimeoutError),

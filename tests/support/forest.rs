@@ -1,4 +1,4 @@
-//! Tokens, calls and those who wait for them, next to a model of them all.
+//! Tokens, calls and their waiters, side by side with a model of them.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -15,55 +15,55 @@ use timeout_runtime::{
 
 use super::steps::{Keep, Step};
 use super::support::{SOON, eventually, limit};
-use super::told::{Count, Told, compare, pick_place, tell};
+use super::waiters::{Count, Waiter, compare, expect_woken, pick_place};
 
-type Signal = (Cause, Option<String>);
+type Cancellation = (Cause, Option<String>);
 
-/// A token as the model has it.
+/// A token of the model.
 struct Node {
     above: Vec<usize>,
-    signal: Option<Signal>,
+    cancellation: Option<Cancellation>,
 }
 
-/// What an operation ends with.
+/// The result of an operation.
 type End = Result<(), &'static str>;
 
 struct Call {
     future: Pin<Box<dyn Future<Output = Outcome<(), &'static str>>>>,
-    /// What the operation is to end with at the next poll.
+    /// The result that the operation returns at its next poll.
     end: Arc<Mutex<Option<End>>>,
 }
 
-/// The tokens that somebody holds, by their nodes.
+/// The tokens that the test holds, with their nodes.
 type Handles = Arc<Mutex<Vec<(usize, CancelToken)>>>;
 
-/// The causes of all handles' tokens, as a callback of a node has found them.
+/// The causes of all held tokens, as seen by a callback of a node.
 type Found = Arc<Mutex<Vec<(usize, Vec<Option<Cause>>)>>>;
 
 #[derive(Default)]
 pub struct Forest {
     nodes: Vec<Node>,
     handles: Handles,
-    callbacks: Vec<Told<Option<Registration>>>,
-    waiting: Vec<Told<Pin<Box<CancelledOwned>>>>,
-    calls: Vec<Told<Call>>,
+    callbacks: Vec<Waiter<Option<Registration>>>,
+    waiting: Vec<Waiter<Pin<Box<CancelledOwned>>>>,
+    calls: Vec<Waiter<Call>>,
     found: Found,
 }
 
-/// Reads the signal of a token, in all the ways there are.
-fn read(token: &CancelToken) -> Option<Signal> {
+/// Reads the cause and the reason of a token, in every available way.
+fn read(token: &CancelToken) -> Option<Cancellation> {
     let cause = token.cause();
     assert_eq!(token.is_cancelled(), cause.is_some());
     let error = token.check().err();
     assert_eq!(error.as_ref().map(TimeoutError::cause), cause);
-    error.map(|error| signal(&error))
+    error.map(|error| cancellation(&error))
 }
 
 fn causes(handles: &[(usize, CancelToken)]) -> Vec<Option<Cause>> {
     handles.iter().map(|(_, token)| token.cause()).collect()
 }
 
-fn signal(error: &TimeoutError) -> Signal {
+fn cancellation(error: &TimeoutError) -> Cancellation {
     (error.cause(), error.source().map(ToString::to_string))
 }
 
@@ -74,63 +74,68 @@ fn poll<F: Future + ?Sized>(future: &mut Pin<Box<F>>, count: &Arc<Count>) -> Pol
 
 /// The model.
 impl Forest {
-    /// Whether `node` is `above`, or linked to it by any line.
+    /// Whether `node` is `above` or one of its descendants.
     pub fn is_below(&self, node: usize, above: usize) -> bool {
         let mut below = vec![false; self.nodes.len()];
         below[above] = true;
-        // What is below comes later.
+        // A descendant has a higher index than its ancestors.
         for node in above + 1..=node {
             below[node] = self.nodes[node].above.iter().any(|&above| below[above]);
         }
         below[node]
     }
 
-    /// Whether anybody holds the node, or one below it.
+    /// Whether the node, or a descendant, is held.
     fn is_alive(&self, node: usize) -> bool {
         let handles = self.handles.lock().unwrap();
         let held = handles.iter().map(|&(held, _)| held);
-        let waiting = self.waiting.iter().filter(|told| told.place.is_some());
-        let calls = self.calls.iter().filter(|told| told.place.is_some());
-        held.chain(waiting.map(|told| told.node))
-            .chain(calls.map(|told| told.node))
+        let waiting = self.waiting.iter().filter(|waiter| waiter.place.is_some());
+        let calls = self.calls.iter().filter(|waiter| waiter.place.is_some());
+        held.chain(waiting.map(|waiter| waiter.node))
+            .chain(calls.map(|waiter| waiter.node))
             .any(|held| self.is_below(held, node))
     }
 
-    /// Those that a signal of `node` reaches.
+    /// The nodes that a cancellation of `node` reaches.
     fn reached_from(&self, node: usize) -> Vec<usize> {
         let all = 0..self.nodes.len();
         all.filter(|&other| self.is_below(other, node) && self.is_alive(other))
-            .filter(|&other| self.nodes[other].signal.is_none())
+            .filter(|&other| self.nodes[other].cancellation.is_none())
             .collect()
     }
 
-    fn fire(&mut self, node: usize, signal: &Signal) {
-        let fired = self.reached_from(node);
-        for &node in &fired {
-            self.nodes[node].signal = Some(signal.clone());
+    fn cancel(&mut self, node: usize, cancellation: &Cancellation) {
+        let cancelled = self.reached_from(node);
+        for &node in &cancelled {
+            self.nodes[node].cancellation = Some(cancellation.clone());
         }
-        self.tell(&fired);
+        self.expect_woken(&cancelled);
     }
 
-    fn tell(&mut self, fired: &[usize]) {
-        tell(&mut self.callbacks, fired);
-        tell(&mut self.waiting, fired);
-        tell(&mut self.calls, fired);
+    fn expect_woken(&mut self, cancelled: &[usize]) {
+        expect_woken(&mut self.callbacks, cancelled);
+        expect_woken(&mut self.waiting, cancelled);
+        expect_woken(&mut self.calls, cancelled);
     }
 
-    /// A node that `token` shows for the first time.
+    /// Adds a node for a new token.
     fn grow(&mut self, above: Vec<usize>, token: CancelToken) {
-        // Of several above that have fired, any may be the one.
-        let mut signals = above
+        // If several parents are cancelled, the reason may come from any of them.
+        let mut cancellations = above
             .iter()
-            .filter_map(|&node| self.nodes[node].signal.clone());
-        let signal = read(&token);
-        match &signal {
-            Some(signal) => assert!(above.is_empty() || signals.any(|above| above == *signal)),
-            None => assert_eq!(signals.next(), None),
+            .filter_map(|&node| self.nodes[node].cancellation.clone());
+        let cancellation = read(&token);
+        match &cancellation {
+            Some(cancellation) => {
+                assert!(above.is_empty() || cancellations.any(|above| above == *cancellation))
+            }
+            None => assert_eq!(cancellations.next(), None),
         }
-        drop(signals);
-        self.nodes.push(Node { above, signal });
+        drop(cancellations);
+        self.nodes.push(Node {
+            above,
+            cancellation,
+        });
         let node = self.nodes.len() - 1;
         self.handles.lock().unwrap().push((node, token));
     }
@@ -151,7 +156,7 @@ impl Forest {
         self.try_take(step);
     }
 
-    /// `None` if there is nothing to take it with.
+    /// Returns `None` if no token, waiter or call exists for the step.
     fn try_take(&mut self, step: Step) -> Option<()> {
         match step {
             Step::New => self.grow(Vec::new(), CancelToken::new()),
@@ -179,7 +184,7 @@ impl Forest {
             Step::Cancel(index, reason) => {
                 let (node, token) = self.pick(index)?;
                 let reason = reason.map(|number| number.to_string());
-                self.fire(node, &(Cause::Cancelled, reason.clone()));
+                self.cancel(node, &(Cause::Cancelled, reason.clone()));
                 match reason {
                     Some(reason) => token.cancel_with(reason),
                     None => token.cancel(),
@@ -189,20 +194,20 @@ impl Forest {
             Step::Unregister(index) => {
                 let place = pick_place(&self.callbacks, index)?;
                 let node = self.callbacks[place].node;
-                let has_fired = self.nodes[node].signal.is_some();
-                // Of a token that is gone nothing is said.
+                let is_cancelled = self.nodes[node].cancellation.is_some();
+                // A dropped token allows either result.
                 let is_alive = self.is_alive(node);
                 let registration = self.callbacks[place].place.as_mut()?.take()?;
                 self.callbacks[place].place = None;
                 let prevented = registration.unregister();
-                assert!(!is_alive || prevented != has_fired);
+                assert!(!is_alive || prevented != is_cancelled);
             }
             Step::Wait(index) => {
                 let (node, token) = self.pick(index)?;
                 let (count, mut future) = (Arc::default(), Box::pin(token.cancelled_owned()));
                 let is_ready = poll(&mut future, &count).is_ready();
-                assert_eq!(is_ready, self.nodes[node].signal.is_some());
-                self.waiting.push(Told {
+                assert_eq!(is_ready, self.nodes[node].cancellation.is_some());
+                self.waiting.push(Waiter {
                     node,
                     count,
                     expected: 0,
@@ -225,7 +230,7 @@ impl Forest {
             }
             Step::DropCall(index) => {
                 let place = pick_place(&self.calls, index)?;
-                self.fire(self.calls[place].node, &(Cause::Cancelled, None));
+                self.cancel(self.calls[place].node, &(Cause::Cancelled, None));
                 drop(self.calls[place].place.take());
             }
         }
@@ -244,7 +249,7 @@ impl Forest {
             found.lock().unwrap().push((node, causes));
             called.wake();
         });
-        let expected = usize::from(self.nodes[node].signal.is_some());
+        let expected = usize::from(self.nodes[node].cancellation.is_some());
         let place = match keep {
             Keep::Registered => Some(Some(registration)),
             Keep::Forgotten => {
@@ -253,7 +258,7 @@ impl Forest {
             }
             Keep::TakenBack => None,
         };
-        self.callbacks.push(Told {
+        self.callbacks.push(Waiter {
             node,
             count,
             expected,
@@ -280,16 +285,16 @@ impl Forest {
             let Poll::Ready(Outcome::NotStarted(error)) = polled else {
                 panic!("not started, and yet {polled:?}");
             };
-            let above = self.nodes[above].signal.clone();
+            let above = self.nodes[above].cancellation.clone();
             let (cause, reason) = above.expect("it has ended above");
-            assert_eq!(signal(&error), (entering(cause), reason));
+            assert_eq!(cancellation(&error), (entering(cause), reason));
             return;
         };
         assert!(polled.is_pending());
-        let has_ended = self.nodes[above].signal.is_some();
+        let has_ended = self.nodes[above].cancellation.is_some();
         assert!(!has_ended, "it starts although it has ended above");
         self.grow(vec![above], token);
-        self.calls.push(Told {
+        self.calls.push(Waiter {
             node: self.nodes.len() - 1,
             count,
             expected: 0,
@@ -298,24 +303,26 @@ impl Forest {
     }
 
     fn poll_call(&mut self, place: usize, end: Option<End>) {
-        let told = &mut self.calls[place];
-        let Some(call) = &mut told.place else { return };
+        let waiter = &mut self.calls[place];
+        let Some(call) = &mut waiter.place else {
+            return;
+        };
         *call.end.lock().unwrap() = end;
-        let polled = poll(&mut call.future, &told.count);
-        let fired = &self.nodes[told.node].signal;
+        let polled = poll(&mut call.future, &waiter.count);
+        let cancelled = &self.nodes[waiter.node].cancellation;
         let is_as_ruled = match (&polled, end) {
             (Poll::Ready(Outcome::Success(())), Some(Ok(()))) => true,
             (Poll::Pending, None) | (Poll::Ready(Outcome::Failure("stopped")), Some(Err(_))) => {
-                fired.is_none()
+                cancelled.is_none()
             }
             (Poll::Ready(Outcome::Cancelled(error)), None | Some(Err(_))) => {
-                Some(signal(error)) == *fired
+                Some(cancellation(error)) == *cancelled
             }
             _ => false,
         };
-        assert!(is_as_ruled, "{end:?} gives {polled:?} after {fired:?}");
+        assert!(is_as_ruled, "{end:?} gives {polled:?} after {cancelled:?}");
         if polled.is_ready() {
-            told.place = None;
+            waiter.place = None;
         }
     }
 }
@@ -327,7 +334,7 @@ fn entering(cause: Cause) -> Cause {
     }
 }
 
-/// The token of a call whose limit has passed.
+/// A token of a call whose limit has passed.
 fn expired() -> CancelToken {
     let mut kept = None;
     let outcome = limit("random_trees::expired", 1).outcome_inline(|token| {
@@ -344,10 +351,10 @@ impl Forest {
     pub fn check(&self) {
         let handles = self.handles();
         for (node, token) in &handles {
-            assert_eq!(read(token), self.nodes[*node].signal, "token {node}");
+            assert_eq!(read(token), self.nodes[*node].cancellation, "token {node}");
         }
         self.check_counts();
-        // Whoever is called finds everything below fired already.
+        // A callback sees all descendants cancelled.
         let causes = causes(&handles);
         for (node, found) in self.found.lock().unwrap().drain(..) {
             assert_eq!(found, causes, "called for token {node}");
@@ -355,17 +362,18 @@ impl Forest {
     }
 
     fn check_counts(&self) {
-        // The callbacks of a call that was dropped run on a worker.
+        // The callbacks of a dropped call run on a worker.
         eventually("all callbacks have run", || {
             let mut callbacks = self.callbacks.iter();
-            callbacks.all(|told| told.count.get() >= told.expected)
+            callbacks.all(|waiter| waiter.count.get() >= waiter.expected)
         });
         compare("callback", &self.callbacks);
         compare("waiter", &self.waiting);
         compare("call", &self.calls);
     }
 
-    /// Takes over what has become of the tokens below `cancelled`, each of which was cancelled, at once, by its place in the list.
+    /// Takes over the state of all descendants of `cancelled`, which were cancelled simultaneously.
+    /// The reason of each cancellation is its index in the list.
     pub fn adopt(&mut self, cancelled: &[usize]) {
         let handles = self.handles();
         for (node, found) in self.found.lock().unwrap().drain(..) {
@@ -376,27 +384,27 @@ impl Forest {
                 "called for token {node}"
             );
         }
-        let mut fired: Vec<usize> = Vec::new();
+        let mut reached: Vec<usize> = Vec::new();
         for &node in cancelled {
-            fired.extend(self.reached_from(node));
+            reached.extend(self.reached_from(node));
         }
-        fired.sort_unstable();
-        fired.dedup();
-        for &node in &fired {
+        reached.sort_unstable();
+        reached.dedup();
+        for &node in &reached {
             let held = handles.iter().find(|(held, _)| *held == node);
-            let signal = held.and_then(|(_, token)| read(token));
-            if let Some((cause, reason)) = &signal {
+            let cancellation = held.and_then(|(_, token)| read(token));
+            if let Some((cause, reason)) = &cancellation {
                 assert_eq!(*cause, Cause::Cancelled);
                 let reason: usize = reason.as_ref().unwrap().parse().unwrap();
                 assert!(self.is_below(node, cancelled[reason]), "token {node}");
             }
-            self.nodes[node].signal = signal.or(Some((Cause::Cancelled, None)));
+            self.nodes[node].cancellation = cancellation.or(Some((Cause::Cancelled, None)));
         }
-        self.tell(&fired);
+        self.expect_woken(&reached);
     }
 
-    /// Lets go of all tokens, which tells nobody anything.
-    pub fn let_go(&self) {
+    /// Drops all tokens, which wakes no waiter.
+    pub fn drop_all(&self) {
         self.handles.lock().unwrap().clear();
         self.check_counts();
     }

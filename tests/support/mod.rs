@@ -1,4 +1,4 @@
-//! What the tests share: gates, recorded events, and the five ways to run an operation.
+//! Shared helpers: gates, recorded events, and the five places where an operation runs.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
@@ -15,11 +15,11 @@ use timeout_runtime::{
 };
 use tokio::runtime::Runtime;
 
-/// How long a test waits for what must come before it fails.
+/// The time after which a wait of a test fails.
 pub const SOON: Duration = Duration::from_secs(40);
 
-/// A limit in milliseconds that passes, and that leaves an operation time to start before: a multiple
-/// of the time in which this machine starts a thread now.
+/// A limit in milliseconds that an operation can start within, also on a busy machine: a multiple
+/// of the time that this machine needs to start a thread.
 pub fn short() -> u64 {
     static SHORT: LazyLock<u64> = LazyLock::new(|| {
         let start_a_thread = |_| {
@@ -33,12 +33,12 @@ pub fn short() -> u64 {
     *SHORT
 }
 
-/// The same as a duration.
+/// [`short`] as a duration.
 pub fn short_limit() -> Duration {
     Duration::from_millis(short())
 }
 
-/// A door that is shut until somebody opens it.
+/// A gate that stays closed until it is opened.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -61,7 +61,7 @@ impl Gate {
         Arc::new(self.clone()).into()
     }
 
-    /// Waits until the gate is open; panics if that takes too long.
+    /// Waits until the gate is open. Panics after [`SOON`].
     #[track_caller]
     pub fn wait(&self) {
         let (open, opened) = &*self.0;
@@ -78,7 +78,7 @@ impl Wake for Gate {
     }
 }
 
-/// A value that knows on which threads copies of it were dropped.
+/// A value that records the thread on which it is dropped.
 #[derive(Debug)]
 pub struct Tracked(Drops);
 
@@ -107,7 +107,7 @@ impl Drop for Tracked {
     }
 }
 
-/// The events of the calls of one name, in the order they were told.
+/// The events of all calls of one name, in the order of their emission.
 pub struct Recorder {
     events: Arc<(Mutex<Vec<Event<'static>>>, Condvar)>,
     _listener: ListenerHandle,
@@ -133,7 +133,7 @@ pub fn record(name: &'static str) -> Recorder {
 }
 
 impl Recorder {
-    /// What has been told so far.
+    /// The events emitted so far.
     pub fn events(&self) -> Vec<Event<'static>> {
         self.events.0.lock().unwrap().clone()
     }
@@ -142,7 +142,7 @@ impl Recorder {
         self.events().into_iter().map(|event| event.kind).collect()
     }
 
-    /// Waits until `count` events have been told; panics if that takes too long.
+    /// Waits until `count` events have been emitted. Panics after [`SOON`].
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> Vec<EventKind<'static>> {
         let (events, told) = &*self.events;
@@ -150,7 +150,11 @@ impl Recorder {
             .wait_timeout_while(events.lock().unwrap(), SOON, |events| events.len() < count)
             .unwrap();
         drop(events);
-        assert!(!waited.timed_out(), "only {:?} came", self.kinds());
+        assert!(
+            !waited.timed_out(),
+            "only these events were emitted: {:?}",
+            self.kinds()
+        );
         self.kinds()
     }
 }
@@ -173,10 +177,10 @@ pub const EVERY_WAY: [Way; 5] = [
     Way::AsyncWorker,
 ];
 
-/// Those whose operation may outlive its call.
+/// The places where the operation may outlive its call.
 pub const APART: [Way; 3] = [Way::SyncWorker, Way::AsyncTask, Way::AsyncWorker];
 
-/// Those in which a success after the end of the wait is late: all but a poll in place.
+/// The places where a success after the wait is late: all but a poll in place.
 pub const TIMED: [Way; 4] = [
     Way::SyncWorker,
     Way::SyncInline,
@@ -192,7 +196,8 @@ impl Way {
         APART.contains(&self)
     }
 
-    /// Runs an operation that blocks its thread this way. Async ways run inside a runtime of the test's own.
+    /// Runs an operation that blocks its thread in this place. Async calls run inside a runtime of
+    /// their own.
     pub fn run<T, E>(
         self,
         timeout: &Timeout,
@@ -209,7 +214,7 @@ impl Way {
         }
     }
 
-    /// The call of an async way, not polled yet.
+    /// The future of an async call, not polled yet.
     pub fn start<T, E, F>(
         self,
         timeout: &Timeout,
@@ -229,7 +234,7 @@ impl Way {
     }
 }
 
-/// A runtime of two threads.
+/// A runtime with two worker threads.
 pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -238,7 +243,8 @@ pub fn runtime() -> Runtime {
         .unwrap()
 }
 
-/// Polls `call` to its end on this thread, inside a runtime that is shut down without waiting. May be nested.
+/// Polls `call` to completion on this thread, inside a runtime that is shut down without waiting.
+/// Calls may be nested.
 pub fn in_runtime<O>(call: impl Future<Output = O>) -> O {
     let runtime = runtime();
     let outcome = {
@@ -257,7 +263,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls `future` to its end on this thread. May be nested.
+/// Polls `future` to completion on this thread. Calls may be nested.
 pub fn block_on<O>(future: impl Future<Output = O>) -> O {
     let waker = Arc::new(Unpark(thread::current())).into();
     let mut future = pin!(future);
@@ -269,45 +275,48 @@ pub fn block_on<O>(future: impl Future<Output = O>) -> O {
     }
 }
 
-/// Polls `future` once; `woken` opens when it is to be polled again.
+/// Polls `future` once; its waker opens `woken`.
 pub fn poll_once<F: Future + Unpin>(future: &mut F, woken: &Gate) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(&woken.waker()))
 }
 
-/// A policy for a test.
+/// A policy with a limit of `ms` milliseconds.
 pub fn limit(name: &'static str, ms: u64) -> Timeout {
     Timeout::new(name, Duration::from_millis(ms)).unwrap()
 }
 
-/// An operation that ends when its token fires, with the token's error.
+/// An operation that ends when its token is cancelled, with the token's error.
 pub fn until_fired(token: &CancelToken) -> Result<u32, TimeoutError> {
     token.sleep(Duration::MAX)?;
-    unreachable!("a sleep without end has ended")
+    unreachable!("an endless sleep returned Ok")
 }
 
-/// An operation that ends when its token fires and its deadline, if any, lies behind it.
+/// Returns when the token is cancelled and its deadline, if any, has passed.
 pub fn until_past(token: &CancelToken) {
     let _ = token.wait_timeout(Duration::MAX);
     let deadline = token.deadline();
     while deadline.remaining().is_some_and(|left| !left.is_zero()) {
         thread::yield_now();
     }
-    // The clock may stand at the very instant of the deadline.
+    // The clock may read exactly the deadline.
     let now = Instant::now();
     while Instant::now() == now {}
 }
 
-/// Waits until `holds`; panics if that takes too long.
+/// Waits until `holds` returns true. Panics after [`SOON`].
 #[track_caller]
 pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < SOON, "it never came true that {what}");
+        assert!(
+            start.elapsed() < SOON,
+            "condition never became true: {what}"
+        );
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Makes `call`, which must end although `gate` is shut. Opens the gate then.
+/// Runs `call`, which must return although `gate` is closed, and opens the gate afterwards.
 pub fn before_it_opens<T: Send + 'static>(
     gate: &Gate,
     call: impl FnOnce() -> T + Send + 'static,
@@ -317,5 +326,5 @@ pub fn before_it_opens<T: Send + 'static>(
     let ending = ended.recv_timeout(SOON / 2);
     gate.open();
     caller.join().unwrap();
-    ending.expect("the caller is held up")
+    ending.expect("the call did not return before the gate opened")
 }

@@ -1,4 +1,4 @@
-//! A service of gRPC that is asked for a number, without generated code, and its client.
+//! A gRPC service that returns numbers, without generated code, and its client.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
@@ -12,7 +12,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response, Status};
 use tower::Layer;
 
-/// Messages of eight bytes: a number.
+/// A codec for messages of eight bytes: one number.
 #[derive(Clone, Copy, Default)]
 pub struct Numbers;
 
@@ -57,16 +57,16 @@ pub fn channel_to(address: SocketAddr) -> Channel {
     endpoint.expect("a URI").connect_lazy()
 }
 
-/// Asks for a number, with what is left in this context.
+/// Calls the service with the remaining time of the current context.
 pub async fn ask(address: SocketAddr) -> Result<u64, Status> {
     send(address, Request::new(0)).await
 }
 
-/// As `ask`, by this request.
+/// Like `ask`, with this request.
 pub async fn send(address: SocketAddr, request: Request<u64>) -> Result<u64, Status> {
     let layer = ClientLayer::new(DeadlineHeader::grpc());
     let mut client = tonic::client::Grpc::new(layer.layer(channel_to(address)));
-    client.ready().await.expect("it is ready");
+    client.ready().await.expect("the client is ready");
     let answer = client.unary(request, PathAndQuery::from_static(PATH), Numbers);
     answer.await.map(Response::into_inner)
 }

@@ -1,11 +1,11 @@
-//! Panics that a test wants: recorded by the panic hook, and not printed.
+//! Expected panics: recorded by the panic hook instead of printed.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 use std::panic::{self, PanicHookInfo};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// What the text of a wanted panic begins with. Panics without a text are wanted too.
+/// The prefix of an expected panic's text. Panics without text are expected too.
 pub const WANTED: &str = "wanted: ";
 
 /// One run of the panic hook.
@@ -19,7 +19,7 @@ pub struct Shown {
 
 static SHOWN: Mutex<Vec<Shown>> = Mutex::new(Vec::new());
 
-/// Records wanted panics from now on, in the whole process. All others are printed as ever.
+/// Records expected panics from now on, in the whole process. All others are still printed.
 pub fn record_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -31,7 +31,7 @@ pub fn record_panics() {
     });
 }
 
-/// The panics shown with `text`, in the order they came.
+/// The recorded panics with this text, in their order.
 pub fn shown_as(text: &str) -> Vec<Shown> {
     let mut all = lock().clone();
     all.retain(|shown| shown.text.as_deref() == Some(text));

@@ -1,4 +1,4 @@
-//! Running a program that must end.
+//! Runs a program that must end.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::support::SOON;
 
-/// Runs `command` to its end; how it ended, and what it wrote to its standard error. Its standard output is not read.
+/// Runs `command` to its end. Returns its status and its standard error; its standard output is not
+/// read.
 #[track_caller]
 pub fn run(command: &mut Command) -> (ExitStatus, String) {
     let child = command
@@ -20,7 +21,8 @@ pub fn run(command: &mut Command) -> (ExitStatus, String) {
     end(child, &format!("{command:?}"))
 }
 
-/// Waits for the end of `child`, which is called `what`; how it ended, and what it wrote to its standard error, which is piped.
+/// Waits for the end of `child`, called `what` in messages. Returns its status and its standard
+/// error, which must be a pipe.
 #[track_caller]
 pub fn end(mut child: Child, what: &str) -> (ExitStatus, String) {
     let start = Instant::now();
@@ -36,7 +38,7 @@ pub fn end(mut child: Child, what: &str) -> (ExitStatus, String) {
         thread::sleep(Duration::from_millis(1));
     };
     let mut said = String::new();
-    let mut stderr = child.stderr.take().expect("it is piped");
+    let mut stderr = child.stderr.take().expect("stderr is piped");
     stderr.read_to_string(&mut said).expect("text");
     (status, said)
 }

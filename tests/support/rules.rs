@@ -1,7 +1,8 @@
-//! What the rules allow, for each call of a scenario: how it may end and when, what its token reads, what is told of it.
+//! The rules as a model: for each call of a scenario, its possible outcomes, causes and events.
 //!
-//! Where two things happen at the very same instant, either may be the first, and the model has both. Which of them it was is not guessed:
-//! each call is judged by what was seen of those around and inside, and these are judged themselves.
+//! Where two things happen at the same instant, either may come first, and the model allows both.
+//! It does not guess their order: each call is checked against the observations of its enclosing
+//! and nested calls, which are checked themselves.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -15,10 +16,10 @@ use super::stage::{LAST, OVER};
 
 pub const NEVER: Millis = Millis::MAX;
 
-/// How a token may have fired, with its cause; `None` if perhaps it never did.
+/// The possible cancellations of a token; `None` if it may never be cancelled.
 type Fired = Vec<Option<At<Cause>>>;
 
-/// Rule 4: a limit is a deadline to calls inside.
+/// Rule 4: a limit is an inherited deadline to nested calls.
 fn entering(cause: Cause) -> Cause {
     match cause {
         Cause::TimedOut => Cause::DeadlineExceeded,
@@ -26,13 +27,13 @@ fn entering(cause: Cause) -> Cause {
     }
 }
 
-/// A scenario that was played.
+/// A scenario with the observations of its calls.
 pub struct Played<'a> {
     pub scenario: &'a Scenario,
     pub seen: Vec<Seen>,
 }
 
-/// What holds for a call from its entry on.
+/// Facts that hold from a call's entry on.
 impl Played<'_> {
     fn call(&self, depth: usize) -> &Call {
         &self.scenario.calls[depth]
@@ -42,12 +43,12 @@ impl Played<'_> {
         self.seen[depth].entered.unwrap_or(NEVER)
     }
 
-    /// The call around, if there is one that counts.
+    /// The enclosing call, if this call inherits from it.
     fn around(&self, depth: usize) -> Option<usize> {
         depth.checked_sub(1).filter(|_| self.call(depth).inherit)
     }
 
-    /// Rule 4: the nearest end names the cause; at equal instants it is not the call's own.
+    /// Rule 4: the nearest deadline names the cause; at equal instants the inherited one wins.
     fn deadline(&self, depth: usize) -> At<Cause> {
         let call = self.call(depth);
         let own = call
@@ -62,13 +63,13 @@ impl Played<'_> {
         }
     }
 
-    /// What the call inherits, at `place` in the order of what was seen.
+    /// The deadline that the call inherits at position `place` of the observations.
     fn inherited(&self, depth: usize, place: Option<usize>) -> Millis {
         let around = self.around(depth);
         around.map_or(self.context(depth), |around| self.handed_on(around, place))
     }
 
-    /// The deadline of the context, if no call is between.
+    /// The deadline of the context, for the outermost call only.
     fn context(&self, depth: usize) -> Millis {
         let context = self
             .scenario
@@ -77,7 +78,8 @@ impl Played<'_> {
         context.unwrap_or(NEVER)
     }
 
-    /// Rule 9: `cancel = false` keeps the deadline from calls inside. Rule 8: so does an ending in time.
+    /// Rule 9: `cancel = false` hides the deadline from nested calls. Rule 8: so does an outcome in
+    /// time.
     fn handed_on(&self, depth: usize, place: Option<usize>) -> Millis {
         if self.is_binding(depth, place) {
             self.deadline(depth).0
@@ -92,13 +94,14 @@ impl Played<'_> {
         self.call(depth).cancel && !is_over
     }
 
-    /// The deadline inside the call when its operation starts.
+    /// The deadline of nested calls when the operation starts.
     pub fn inside(&self, depth: usize) -> Millis {
         self.handed_on(depth, self.seen[depth].places[1])
     }
 
-    /// Until when the caller waits at most: for the grace, but not past the end of the call around. Without a signal there is no
-    /// grace, nor an end for calls inside to keep but what they inherit.
+    /// Latest time at which the caller stops waiting: deadline plus grace, but never past the
+    /// enclosing call's end. Without a cancellation there is no grace, and nested calls have only
+    /// the inherited deadline.
     fn end(&self, depth: usize) -> Millis {
         let (deadline, _) = self.deadline(depth);
         let (call, place) = (self.call(depth), self.seen[depth].places[0]);
@@ -115,12 +118,12 @@ impl Played<'_> {
         deadline.saturating_add(call.grace).min(around)
     }
 
-    /// The instant at which the future of the call is dropped, if it has not ended.
+    /// The instant at which the call's future is dropped, if the call has not ended.
     fn leaves(&self, depth: usize) -> Millis {
         let Some(around) = depth.checked_sub(1) else {
             return self.scenario.leaves.unwrap_or(LAST);
         };
-        // What is polled in place is dropped with its call, what runs as a task with its runtime.
+        // A future polled in place is dropped with its call, a task with its runtime.
         let around = &self.seen[around];
         match (around.ended, self.call(depth - 1).run, around.ending()) {
             (Some(_), ..) => NEVER,
@@ -132,7 +135,7 @@ impl Played<'_> {
 
 /// The token.
 impl Played<'_> {
-    /// What others fire the token by, each certain to do so unless it has fired before.
+    /// Cancellations by others. Each is certain, unless the token was cancelled before.
     fn by_others(&self, depth: usize) -> Vec<At<Cause>> {
         let seen = &self.seen[depth];
         let upstream = self.call(depth).upstream;
@@ -146,7 +149,8 @@ impl Played<'_> {
         others.map(|at| (at, Cause::Cancelled)).collect()
     }
 
-    /// Rule 8: an ending in time disarms. `None` where both are at once.
+    /// Rule 8: an outcome in time disarms. Returns `None` if the outcome comes at the deadline
+    /// itself.
     fn is_disarmed(&self, depth: usize) -> Option<bool> {
         let (deadline, _) = self.deadline(depth);
         match self.seen[depth].ending() {
@@ -156,7 +160,7 @@ impl Played<'_> {
         }
     }
 
-    /// All that fires the token, and all that may or may not do so.
+    /// The certain and the possible sources of the token's cancellation.
     fn sources(&self, depth: usize) -> [Vec<At<Cause>>; 2] {
         let (mut certain, mut perhaps) = (self.by_others(depth), Vec::new());
         let deadline = self.deadline(depth);
@@ -188,7 +192,7 @@ impl Played<'_> {
         [certain, perhaps]
     }
 
-    /// Rule 4: a cause is set once. What comes first counts; what is certain keeps from all that comes later.
+    /// Rule 4: a cause is set once. The first source counts; a certain one excludes all later ones.
     fn fired(&self, depth: usize) -> Fired {
         let [certain, perhaps] = self.sources(depth);
         let first = certain.iter().map(|(at, _)| *at).min().unwrap_or(NEVER);
@@ -200,7 +204,7 @@ impl Played<'_> {
         fired
     }
 
-    /// What the token may read at `at`.
+    /// The states that the token may be in at the instant `at`.
     pub fn reads(&self, depth: usize, at: Millis) -> Vec<Option<Cause>> {
         let mut reads = Vec::new();
         for fired in self.fired(depth) {
@@ -216,9 +220,10 @@ impl Played<'_> {
     }
 }
 
-/// The endings.
+/// The outcomes.
 impl Played<'_> {
-    /// What keeps the call from being answered, if its token fires so: that or its deadline, or either if both are at once.
+    /// The event that ends the wait: the token's cancellation or the deadline, or either one if
+    /// both come at the same instant.
     fn signals(&self, depth: usize, fired: Option<At<Cause>>) -> Vec<At<Cause>> {
         let mut signals = vec![self.deadline(depth)];
         signals.extend(fired);
@@ -227,7 +232,7 @@ impl Played<'_> {
         signals
     }
 
-    /// Rule 5: nothing starts late. Of what is over on entry nobody knows what came first.
+    /// Rule 5: nothing starts late. Of several events before the entry, any may be the cause.
     fn not_started(&self, depth: usize) -> Vec<At<Ending>> {
         let entered = self.entered(depth);
         let mut over = self.sources(depth).concat();
@@ -242,15 +247,16 @@ impl Played<'_> {
         self.deadline(depth).0 > entered && signal.0 >= entered
     }
 
-    /// Rules 1 and 3: the wait is over after the deadline, or a signal from elsewhere, and grace.
+    /// Rules 1 and 3: the wait ends at the deadline, or at a cancellation from elsewhere, plus
+    /// grace.
     fn wait(&self, depth: usize, (at, cause): At<Cause>) -> At<Cause> {
         let over = at.saturating_add(self.call(depth).grace);
         (over.min(self.end(depth)), cause)
     }
 
-    /// Rule 1: a success counts until the wait is over, and a published result wins a tie.
-    /// Rule 1b: a success of a poll in place always counts.
-    /// Rule 7: so does a panic, which is never thrown away while the caller is there.
+    /// Rule 1: a success counts until the wait ends, and a published result wins a tie.
+    /// Rule 1b: a success returned by a poll in place always counts.
+    /// Rule 7: a panic counts too, and is never dropped while the caller waits.
     fn success_or_panic(&self, depth: usize, ended: At<Answer>, wait: At<Cause>) -> At<Ending> {
         if self.call(depth).run == Run::Inline {
             return (ended.0, Ending::Answered(ended.1));
@@ -267,7 +273,8 @@ impl Played<'_> {
         }
     }
 
-    /// Rule 2: an error counts before the deadline, and before the signal. After it, it ends the wait all the same.
+    /// Rule 2: an error counts before the deadline and before the cancellation. A later error still
+    /// ends the wait.
     fn error(&self, depth: usize, at: Millis, signal: At<Cause>) -> Vec<At<Ending>> {
         let (over, cause) = self.wait(depth, signal);
         let failed = (at, Ending::Answered(Answer::Err));
@@ -279,7 +286,7 @@ impl Played<'_> {
         }
     }
 
-    /// How the call may end, and when, given how its operation has ended.
+    /// The possible outcomes of the call and their instants, given how its operation ended.
     pub fn endings(&self, depth: usize) -> Vec<At<Ending>> {
         let mut endings = self.not_started(depth);
         let fired = self.fired(depth).into_iter();
@@ -292,7 +299,7 @@ impl Played<'_> {
                 None => endings.push((over, Ending::Ended(cause))),
             }
         }
-        // Who leaves is told nothing more.
+        // A dropped call has no other outcome.
         let leaves = self.leaves(depth);
         if endings.iter().any(|(at, _)| *at >= leaves) {
             endings.retain(|(at, _)| *at <= leaves);
@@ -304,7 +311,8 @@ impl Played<'_> {
 
 /// The operation.
 impl Played<'_> {
-    /// How it may end by itself, and when, given how the call inside has ended; [`NEVER`] if it does not.
+    /// How the operation may end by itself, and when, given how its nested call ended; [`NEVER`] if
+    /// it does not end.
     fn ends(&self, depth: usize) -> Vec<At<Answer>> {
         let (started, _) = self.seen[depth].started.expect("it has started");
         let op = self.call(depth).op;
@@ -335,13 +343,14 @@ impl Played<'_> {
         ends
     }
 
-    /// Whether all that happens to it happens in the polls of its caller.
+    /// Whether this call and all nested ones are polled in place.
     fn is_in_place(&self, depth: usize) -> bool {
         let mut calls = self.scenario.calls[depth..].iter();
         calls.all(|call| call.run == Run::Inline)
     }
 
-    /// Whether it may have ended as was seen: by itself, or not at all, because it was destroyed before.
+    /// Whether the operation ended as the rules demand: by itself, or not at all because it was
+    /// destroyed.
     pub fn ended_rightly(&self, depth: usize) -> bool {
         let (ends, seen) = (self.ends(depth), &self.seen[depth]);
         let destroyed = match (self.call(depth).run, seen.ending()) {
@@ -350,7 +359,8 @@ impl Played<'_> {
         };
         match seen.ended {
             Some(ended) => ends.contains(&ended) && ended.0 <= destroyed,
-            // In place it has its say before it is destroyed, unless its caller goes.
+            // An inline operation is polled once more before it is destroyed, unless its call is
+            // dropped.
             None => ends.iter().any(|(at, _)| {
                 let is_dropped = matches!(seen.ending(), Some((_, Ending::Dropped)));
                 let is_last = *at == destroyed && (is_dropped || !self.is_in_place(depth));
@@ -359,7 +369,8 @@ impl Played<'_> {
         }
     }
 
-    /// Whether it has made the call inside as it should: not if it has not started, or was destroyed before.
+    /// Whether the nested call was made as the rules demand: not if the operation did not start or
+    /// was destroyed before.
     pub fn called_rightly(&self, depth: usize) -> bool {
         let (seen, entered) = (&self.seen[depth], self.seen[depth + 1].entered);
         let Some((started, _)) = seen.started else {
@@ -377,13 +388,14 @@ impl Played<'_> {
         }
     }
 
-    /// Rules 6 and 7: what is told of it after the verdict, if the answer did not count, and when.
+    /// Rules 6 and 7: the late event after the outcome, if the result did not count, and its
+    /// instant.
     pub fn late(&self, depth: usize) -> Option<At<Answer>> {
         let (seen, (verdict, ending)) = (&self.seen[depth], self.seen[depth].ending()?);
         match (ending, seen.ended) {
             (Ending::Answered(_), _) => None,
             (_, Some((at, answer))) => Some((at.max(verdict), answer)),
-            // What is dropped unfinished by its caller is his own doing.
+            // A future dropped unfinished with its inline call has no late event.
             (_, None) if self.call(depth).run == Run::Inline => None,
             (_, None) => seen.started.map(|_| (OVER, Answer::Err)),
         }

@@ -1,4 +1,4 @@
-//! Calls inside calls, and what happens to them, at random.
+//! Random nested calls and the events that end them.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -7,10 +7,10 @@ use proptest::option::{self, weighted};
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 
-/// In milliseconds of virtual time. Instants count from the start of the scenario.
+/// Milliseconds of virtual time. Instants count from the start of the scenario.
 pub type Millis = u64;
 
-/// What an operation ends with.
+/// How an operation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Ok,
@@ -24,17 +24,17 @@ pub enum Run {
     Task,
 }
 
-/// What an operation does. It makes the next call of its scenario first, if there is one, and after that waits for its own end and for
-/// its signal, for whichever comes first.
+/// The behaviour of an operation. It first makes the next call of the scenario, if any. Then it
+/// waits for its own end or for its cancellation, whichever comes first.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
-    /// How long after its start it makes the call inside.
+    /// Time between its start and the nested call.
     pub calls_after: Millis,
-    /// Whether it ends with that call if that has failed.
+    /// Whether it fails with the nested call.
     pub passes_on: bool,
-    /// The instant at which it ends by itself, or then, if that is past.
+    /// The instant at which it ends by itself; immediately if that has passed.
     pub ends: Option<(Millis, Answer)>,
-    /// How long it takes to obey its token, if it does.
+    /// Time between its cancellation and its end, if it checks its token.
     pub heeds: Option<(Millis, Answer)>,
 }
 
@@ -49,25 +49,25 @@ pub struct Call {
     pub deadline: Option<Millis>,
     /// The instant at which its upstream token is cancelled.
     pub upstream: Option<Millis>,
-    /// How long after its start somebody cancels its own token.
+    /// Time between its start and the cancellation of its own token by user code.
     pub stopped: Option<Millis>,
     pub op: Op,
 }
 
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The outermost call first; each is made by the operation of the one before.
+    /// The outermost call first; each operation makes the next call.
     pub calls: Vec<Call>,
-    /// The deadline of the context around them.
+    /// The deadline of the surrounding context.
     pub context: Option<Millis>,
     /// The instant at which the future of the outermost call is dropped.
     pub leaves: Option<Millis>,
 }
 
-/// The greatest depth of calls inside calls.
+/// The greatest number of nested calls.
 pub const DEPTH: usize = 3;
 
-/// Short ones, so that many instants fall together.
+/// Short durations, so that many instants coincide.
 fn millis() -> std::ops::Range<Millis> {
     0..13
 }

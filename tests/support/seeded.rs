@@ -1,4 +1,4 @@
-//! Calls that end close to their limits, in ways that a seed decides.
+//! Random calls that end close to their limits, generated from a seed.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -27,7 +27,7 @@ impl Random {
         Duration::from_micros(self.below(below))
     }
 
-    /// Within a millisecond of `instant`, and often right at it.
+    /// Within a millisecond of `instant`, and often exactly at it.
     fn near(&mut self, instant: Duration) -> Duration {
         match self.below(4) {
             0 => instant,
@@ -45,20 +45,20 @@ pub enum Answer {
     Panic,
 }
 
-/// How an operation lets time pass.
+/// How an operation passes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// It blocks its thread, and does not look at its token.
+    /// Blocks its thread and does not check its token.
     Asleep,
-    /// It is awake all the time, or wants to be polled again at once.
+    /// Spins, or requests the next poll immediately.
     Busy,
-    /// As `Busy`, until its token fires.
+    /// As `Busy`, until its token is cancelled.
     Watchful,
-    /// It sleeps until its token fires.
+    /// Sleeps until its token is cancelled.
     Heedful,
 }
 
-/// One call. All durations count from when it is made.
+/// One call. All durations count from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     pub way: Way,
@@ -68,13 +68,13 @@ pub struct Call {
     pub waits: Waits,
     pub ends: Duration,
     pub answer: Answer,
-    /// When somebody cancels the token around it.
+    /// When the upstream token is cancelled.
     pub upstream: Option<Duration>,
-    /// When the deadline around it passes.
+    /// When the enclosing deadline passes.
     pub inherited: Option<Duration>,
-    /// When its future is dropped, if it is one.
+    /// When its future is dropped, for an async call.
     pub dropped: Option<Duration>,
-    /// Whether there is a listener all the time.
+    /// Whether a listener is registered all the time.
     pub heard: bool,
 }
 
@@ -110,7 +110,7 @@ impl Call {
     }
 }
 
-/// What one seed stands for: calls that are made at once.
+/// The concurrent calls of one seed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub calls: Vec<Call>,

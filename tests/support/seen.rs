@@ -1,4 +1,4 @@
-//! What was seen of one call of a scenario.
+//! The observations made of one call of a scenario.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -7,10 +7,10 @@ use timeout_runtime::{Cause, EventKind, Failure};
 use super::scenario::{Answer, Millis};
 use super::stage::{Note, Returned, Sight, Told};
 
-/// An instant and what it brings.
+/// An instant and what happened at it.
 pub type At<T> = (Millis, T);
 
-/// How a call has ended.
+/// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Answered(Answer),
@@ -19,17 +19,18 @@ pub enum Ending {
     Dropped,
 }
 
-/// What was seen of one call.
+/// All observations of one call.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The places in the order of all that was seen, of its entry, its start, the end of its operation and its verdict.
+    /// The positions of its entry, start, operation's end and outcome in the order of all
+    /// observations.
     pub places: [Option<usize>; 4],
     pub entered: Option<Millis>,
     pub started: Option<At<Option<Millis>>>,
     pub ended: Option<At<Answer>>,
     pub told: Vec<At<Told>>,
     pub returned: Option<At<Returned>>,
-    /// After everything, if it has started.
+    /// The cause of its token after everything has ended, if the operation started.
     pub reads: Option<Cause>,
 }
 
@@ -65,7 +66,7 @@ impl Seen {
         seen
     }
 
-    /// The ending that was told.
+    /// The outcome in the first event.
     pub fn ending(&self) -> Option<At<Ending>> {
         let (at, told) = self.told.first()?;
         let ending = match &told.kind {

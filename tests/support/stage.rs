@@ -1,4 +1,4 @@
-//! Plays a scenario in paused time, and notes what each of its calls shows.
+//! Plays a scenario on a paused clock and records the observations of each call.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -16,16 +16,17 @@ use tokio::time::{Instant, sleep_until};
 use super::acts::{Props, make};
 use super::scenario::{Answer, DEPTH, Millis, Scenario};
 
-/// By then the outermost call is left, if it has not ended.
+/// The instant at which the outermost call is dropped, if it has not ended.
 pub const LAST: Millis = 500;
-/// By then nothing happens any more, and the runtime is shut down.
+/// The instant at which the runtime is shut down; nothing happens any more.
 pub const OVER: Millis = 1000;
 
-/// What a call gave to who made it.
+/// What the call returned to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned {
     pub status: CallStatus,
-    /// Of an ending without answer: why, whether it had started, and after how long it had ended.
+    /// For an outcome without a result: its cause, whether the operation started, and the elapsed
+    /// time.
     pub error: Option<(Cause, bool, Millis)>,
     pub panicked: bool,
 }
@@ -36,24 +37,24 @@ pub struct Told {
     pub kind: EventKind<'static>,
     pub elapsed: Millis,
     pub limit: Option<Duration>,
-    /// What the operation's token read meanwhile.
+    /// The cause of the operation's token when the event was emitted.
     pub token: Option<Cause>,
 }
 
-/// What can be seen of a call.
+/// An observation of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
     Entered,
-    /// With so much time left to calls inside.
+    /// The operation started, with this much time left for nested calls.
     Started(Option<Millis>),
     Ended(Answer),
     Told(Told),
     Returned(Returned),
-    /// What its token reads after everything.
+    /// The cause of its token after everything has ended.
     Reads(Option<Cause>),
 }
 
-/// One thing that was seen of the call at `depth`.
+/// One observation of the call at `depth`.
 #[derive(Clone, Debug)]
 pub struct Note {
     pub at: Millis,
@@ -69,7 +70,7 @@ struct Stage {
 }
 
 thread_local! {
-    // All of a scenario happens on one thread.
+    // A scenario runs on one thread only.
     static STAGE: RefCell<Option<Stage>> = const { RefCell::new(None) };
 }
 
@@ -77,7 +78,7 @@ fn with<T>(f: impl FnOnce(&mut Stage) -> T) -> Option<T> {
     STAGE.with(|stage| stage.borrow_mut().as_mut().map(f))
 }
 
-/// Keeps the token of the call at `depth`.
+/// Keeps the token of the call at `depth` for later observations.
 pub fn keep(depth: usize, token: &CancelToken) {
     with(|stage| stage.tokens[depth] = Some(token.clone()));
 }
@@ -93,7 +94,7 @@ pub fn note(depth: usize, sight: Sight) {
     });
 }
 
-/// What lies between whole ones; nothing is to happen then.
+/// Stands for an instant between two milliseconds, at which nothing should happen.
 const BETWEEN: Millis = Millis::MAX - 1;
 
 pub fn millis(duration: Duration) -> Millis {
@@ -129,7 +130,7 @@ fn listen() -> ListenerHandle {
     })
 }
 
-/// Plays `scenario`, and gives what was seen, in its order.
+/// Plays `scenario` and returns all observations in their order.
 pub fn play(scenario: &Scenario) -> Vec<Note> {
     let _listener = listen();
     let mut runtime = tokio::runtime::Builder::new_current_thread();

@@ -1,4 +1,4 @@
-//! What is done to a forest of tokens, at random.
+//! Random steps for a forest of tokens.
 
 #![allow(unreachable_pub)] // Each test file uses its part.
 
@@ -7,7 +7,7 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use proptest::sample::Index;
 
-/// One thing that is done; an index picks one of those that are there.
+/// One step; an index picks one of the existing tokens, waiters or calls.
 #[derive(Clone, Debug)]
 pub enum Step {
     New,
@@ -24,7 +24,7 @@ pub enum Step {
     StopWaiting(Index),
     Call(Index),
     PollCall(Index),
-    /// The operation ends by itself, with an answer or an error.
+    /// The operation ends by itself: `true` for a success, `false` for an error.
     EndCall(Index, bool),
     DropCall(Index),
 }

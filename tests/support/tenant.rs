@@ -1,4 +1,4 @@
-//! A value that is bound to the caller's thread, and goes along to workers and tasks.
+//! A thread-local value that a propagator carries to workers and tasks.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
@@ -10,7 +10,7 @@ thread_local! {
     pub static TENANT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Puts back the tenant that was there before.
+/// Restores the previous tenant when dropped.
 pub struct Leave(u32);
 
 impl Drop for Leave {
@@ -19,12 +19,12 @@ impl Drop for Leave {
     }
 }
 
-/// Makes this thread one of this tenant's.
+/// Sets the tenant of this thread.
 pub fn enter(tenant: u32) -> Leave {
     Leave(TENANT.replace(tenant))
 }
 
-/// Has the tenant go along, in the whole process.
+/// Propagates the tenant, in the whole process.
 pub fn propagate_tenant() {
     let tenant = add_propagator(|| {
         let tenant = TENANT.get();

@@ -1,4 +1,4 @@
-//! User code that panics, or calls all that there is to be called.
+//! User code that panics or re-enters the runtime.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
@@ -12,7 +12,7 @@ use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_liste
 use super::panics;
 use super::support::{EVERY_WAY, Way, limit, until_fired};
 
-/// What user code does where it is called.
+/// How the user code behaves when it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     Nothing,
@@ -33,7 +33,7 @@ impl Act {
     }
 }
 
-/// A call like any other gets its answer.
+/// Asserts that an ordinary call succeeds.
 #[track_caller]
 pub fn works(way: Way) {
     let outcome = way.run(&limit("acts::works", 60_000), |_| Ok::<_, TimeoutError>(7));
@@ -43,7 +43,7 @@ pub fn works(way: Way) {
     );
 }
 
-/// All that there is to be called.
+/// Uses every entry point of the runtime.
 pub fn re_enter() {
     for way in EVERY_WAY {
         works(way);
@@ -64,7 +64,7 @@ pub fn re_enter() {
     let _ = (workers::stats(), workers::abandoned());
 }
 
-/// Runs `call`; `None` if user code has panicked.
+/// Runs `call`; returns `None` if user code panicked.
 #[track_caller]
 pub fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     panics::record_panics();

@@ -13,8 +13,8 @@ mod panics;
 mod steps;
 #[path = "../support/mod.rs"]
 mod support;
-#[path = "../support/told.rs"]
-mod told;
+#[path = "../support/waiters.rs"]
+mod waiters;
 
 mod callbacks_and_wakers;
 mod cancel_token;

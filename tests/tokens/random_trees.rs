@@ -32,7 +32,7 @@ proptest! {
             forest.take(step);
             forest.check();
         }
-        forest.let_go();
+        forest.drop_all();
     }
 
     /// A cancel that returns has cancelled all descendants, also while others cancel; all tokens
