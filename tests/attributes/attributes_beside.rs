@@ -1,4 +1,4 @@
-//! Other attributes on the same function, above and below.
+//! Other attributes on the same function, above and below `#[timeout]`.
 
 use crate::support;
 use std::panic::Location;
@@ -11,7 +11,7 @@ use tracing::instrument;
 
 type Answer = Result<u32, TimeoutError>;
 
-/// What the compiler does with the attributes that it knows is what it says about the uses of these functions.
+/// The compiler's lints on the uses of these functions show that it sees their attributes.
 mod of_the_compiler {
     #![deny(unused, deprecated)]
 
@@ -85,7 +85,7 @@ fn attributes_of_the_compiler_are_kept() {
     assert!(tracked().is_some());
 }
 
-/// Counts spans by name, and the events inside each.
+/// Records spans with their fields.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<Vec<String>>>);
 
@@ -186,8 +186,9 @@ fn instrument_may_be_above_or_below() {
             }
         }
     });
-    // Of two attributes the lower one is the outer one. Below `instrument`, the worker makes the span, without the subscriber of
-    // this thread.
+    // Of two attributes the lower one is applied last. Below `instrument`, the worker creates the
+    // span,
+    // without the subscriber of this thread.
     let of = |name: &str, hangs| format!("{name} hangs={hangs} id=7");
     let expected: Vec<_> = [false, true]
         .iter()
@@ -196,8 +197,9 @@ fn instrument_may_be_above_or_below() {
     assert_eq!(*spans.0.lock().unwrap(), expected);
 }
 
-/// With rstest, whose own `timeout` has to be kept apart. Below it the attribute is that of the test which rstest makes around the
-/// body, so the body has no token by name.
+/// With rstest, which has a `timeout` attribute of its own. Below `rstest`, the attribute applies
+/// to
+/// the generated test around the body, so the body has no token variable.
 mod cases {
     use super::*;
     use rstest::{fixture, rstest};
@@ -254,7 +256,8 @@ mod cases {
     }
 }
 
-/// With the `test_case` of ntest, which panics on an attribute below it that holds anything but literals, such as a path.
+/// With the `test_case` of ntest, which panics on an attribute below it with a non-literal
+/// argument.
 mod literal_cases {
     use super::*;
     use ntest_test_cases::test_case;

@@ -1,5 +1,5 @@
-//! `#[tracing::instrument]` on the same function, above ours and below: the span is there, around what it says, with the fields of the
-//! plain function.
+//! `#[tracing::instrument]` above and below `#[timeout]`: the span covers the operation and has the
+//! fields of the plain function.
 
 use crate::support;
 use std::cell::Cell;
@@ -24,7 +24,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 type Answer = Result<u32, TimeoutError>;
 
-/// Has no `Debug`, as arguments that no field records.
+/// Has no `Debug`, like arguments that no span records.
 struct Opaque(u32);
 
 struct Parts {
@@ -36,7 +36,7 @@ thread_local! {
     static LIMIT: Cell<Duration> = const { Cell::new(Duration::from_secs(60)) };
 }
 
-/// The spans and events in the order in which they come, each event with the spans around it.
+/// Spans and events in order, each event with its enclosing spans.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -64,7 +64,7 @@ impl Visit for Fields<'_> {
     }
 }
 
-/// What is recorded of a call, and what comes of it.
+/// Returns the log of a call and its result.
 fn recorded(limit: Duration, call: impl FnOnce() -> Answer) -> (Vec<String>, Answer) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| propagate_spans().forget());
@@ -79,7 +79,7 @@ fn length(name: &str) -> u32 {
     u32::try_from(name.len()).unwrap()
 }
 
-/// An operation that logs one event, and then gives `value` or never ends.
+/// An operation that logs one event, and then returns `value` or never ends.
 async fn work(hangs: bool, value: u32) -> Answer {
     tokio::task::yield_now().await;
     info!("operation");
@@ -99,7 +99,7 @@ fn work_on_a_worker(hangs: bool, value: u32) -> Answer {
 
 type Function = fn(String, (u32, u32), Parts, Opaque, bool) -> Answer;
 
-/// The free functions of one order of the attributes.
+/// The functions of one order of the attributes.
 struct Free {
     on_a_worker: Function,
     asynchronous: Function,
@@ -113,7 +113,7 @@ struct Above;
 #[derive(Debug)]
 struct Below;
 
-/// Has the methods of the order `O`.
+/// A type whose methods have the attributes in the order `O`.
 struct Stock<O> {
     count: u32,
     order: PhantomData<O>,
@@ -320,7 +320,7 @@ mod below {
 
 type Call = Box<dyn FnOnce(bool) -> Answer>;
 
-/// Every function, with its fields and what it gives in time.
+/// Every function, with its fields and its result in time.
 fn calls<O: 'static>(free: &Free) -> Vec<(&'static str, &'static str, u32, Call)>
 where
     Stock<O>: Shop,
@@ -368,10 +368,10 @@ where
     ]
 }
 
-/// The span of a function that returns a future was around nothing, `ret` and `err` did not compile, and a pattern was a field
-/// `__arg1`, which needed `Debug`.
+/// The span of a function that returns a future covered nothing, `ret` and `err` did not compile,
+/// and a pattern was a field `__arg1`, which needed `Debug`.
 #[test]
-fn a_span_is_around_the_operation_in_either_order() {
+fn a_span_covers_the_operation_in_either_order() {
     for calls in [calls::<Above>(&above::FREE), calls::<Below>(&below::FREE)] {
         for (name, fields, value, call) in calls {
             let (seen, answer) = recorded(Duration::from_secs(60), || call(false));
@@ -386,7 +386,7 @@ fn a_span_is_around_the_operation_in_either_order() {
     }
 }
 
-/// With ours above, the lower attribute wraps the call, and its span records how the call ends.
+/// Above `instrument`, `#[timeout]` is inside the span, so the span records the error of the call.
 #[test]
 fn a_span_around_a_call_records_its_error() {
     for (name, fields, _, call) in calls::<Above>(&above::FREE) {

@@ -1,4 +1,4 @@
-//! Attributes of other crates beside `#[timeout]`.
+//! Tests of other crates' attributes beside `#[timeout]`.
 
 #[path = "../support/mod.rs"]
 mod support;

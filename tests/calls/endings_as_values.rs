@@ -15,7 +15,7 @@ type Ended = Outcome<u32, String>;
 /// Each kind of outcome once, with its status.
 fn every_ending() -> [(CallStatus, Ended); 6] {
     let long = limit("endings::each", 60_000);
-    let heeds = |token: CancelToken| until_fired(&token).map_err(|error| error.to_string());
+    let stops = |token: CancelToken| until_fired(&token).map_err(|error| error.to_string());
     [
         (CallStatus::Ok, long.outcome(|_| Ok(7))),
         (
@@ -24,19 +24,19 @@ fn every_ending() -> [(CallStatus, Ended); 6] {
         ),
         (
             CallStatus::TimedOut,
-            limit("endings::each", short()).outcome(heeds),
+            limit("endings::each", short()).outcome(stops),
         ),
         (
             CallStatus::DeadlineExceeded,
             CallContext::current()
                 .with_deadline(Deadline::after(short_limit()))
-                .run(|| long.outcome_inline(heeds)),
+                .run(|| long.outcome_inline(stops)),
         ),
         (
             CallStatus::UpstreamCancelled,
             long.outcome(move |token| {
                 token.cancel_with("shutting down");
-                heeds(token)
+                stops(token)
             }),
         ),
         (

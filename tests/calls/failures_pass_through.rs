@@ -208,7 +208,7 @@ fn a_failure_in_time_counts_if_the_caller_is_polled_late() {
 #[test]
 fn an_error_after_the_cancellation_is_a_timeout_and_a_late_event() {
     for way in EVERY_WAY {
-        let name = name("heeds", way);
+        let name = name("stops", way);
         let recorder = record(name);
         let ending: Ending = way.run(&limit(name, short()), |token| {
             until_fired(&token).map_err(|_| StockError::new())?;

@@ -31,7 +31,7 @@ fn every_runner_reports_a_result_in_time_as_a_success() {
 #[test]
 fn every_runner_times_out_an_operation_that_checks_its_token() {
     for way in EVERY_WAY {
-        let outcome = way.run(&limit("one_verdict::heeds", short()), |token| {
+        let outcome = way.run(&limit("one_verdict::stops", short()), |token| {
             until_fired(&token)
         });
         let Outcome::TimedOut(error) = outcome else {

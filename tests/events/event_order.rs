@@ -1,4 +1,4 @@
-//! Rule 6: the verdict event first, the return second, the late event third.
+//! The outcome event comes first, the return second and the late event third.
 
 use crate::support;
 use std::future::pending;
@@ -18,32 +18,32 @@ const LONG: u64 = 60_000;
 type Op = fn(CancelToken) -> Result<u32, TimeoutError>;
 
 #[test]
-fn the_verdict_event_is_delivered_before_the_call_returns() {
+fn the_outcome_event_is_delivered_before_the_call_returns() {
     let succeeds: Op = |_| Ok(7);
     let cancels: Op = |token| {
         token.cancel();
         token.check().map(|()| 7)
     };
-    let heeds: Op = |token| until_fired(&token);
+    let stops: Op = |token| until_fired(&token);
     for way in EVERY_WAY {
         for (ms, op, verdict) in [
             (LONG, succeeds, EventKind::Succeeded),
             (LONG, cancels, EventKind::Cancelled),
-            (short(), heeds, EventKind::TimedOut),
+            (short(), stops, EventKind::TimedOut),
         ] {
             let recorder = record("event_order::first");
             let _ = way.run(&limit("event_order::first", ms), op);
-            let told = recorder.kinds();
-            assert_eq!(told.first(), Some(&verdict), "{way:?}");
-            if told[0] != EventKind::Succeeded {
-                // The late one, so that it does not turn up in the next round.
+            let events = recorder.kinds();
+            assert_eq!(events.first(), Some(&verdict), "{way:?}");
+            if events[0] != EventKind::Succeeded {
+                // Wait for the late event, so that the next round does not receive it.
                 recorder.wait_for(2);
             }
         }
     }
 }
 
-/// The call's token, as its own listener finds it at each event.
+/// A listener on `timeout` that records the cause in the call's token at each event.
 fn with_token_seen(timeout: Timeout) -> (Timeout, mpsc::Sender<CancelToken>, Seen) {
     let (sender, token) = mpsc::channel();
     let seen = Seen::default();
@@ -60,11 +60,11 @@ fn with_token_seen(timeout: Timeout) -> (Timeout, mpsc::Sender<CancelToken>, See
     (timeout, sender, seen)
 }
 
-/// What was seen at each event.
+/// Observations, one for each event.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<Sight>>>);
 
-/// Whether the event was the verdict, and the cause that the token had by then.
+/// Whether the event is an outcome event, and the cause in the token at that time.
 type Sight = (bool, Option<Cause>);
 
 impl Seen {
@@ -74,7 +74,7 @@ impl Seen {
 }
 
 #[test]
-fn the_token_has_fired_before_the_verdict_event() {
+fn the_token_is_cancelled_before_the_outcome_event() {
     for way in EVERY_WAY {
         let (timeout, sender, seen) = with_token_seen(limit("event_order::fired", short()));
         let _ = way.run(&timeout, move |token| {
@@ -85,9 +85,9 @@ fn the_token_has_fired_before_the_verdict_event() {
     }
 }
 
-/// An operation that never looks at its token has it fired all the same.
+/// The token must be cancelled even if the operation never checks it.
 #[test]
-fn the_token_of_an_operation_that_ignores_it_has_fired_before_the_verdict_event() {
+fn an_ignored_token_is_cancelled_before_the_outcome_event() {
     for way in TIMED {
         let gate = Gate::new();
         let held = gate.clone();
@@ -107,7 +107,7 @@ fn the_token_of_an_operation_that_ignores_it_has_fired_before_the_verdict_event(
 }
 
 #[test]
-fn the_token_of_a_call_that_was_dropped_has_fired_before_the_event() {
+fn the_token_of_a_dropped_call_is_cancelled_before_the_event() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     for way in ASYNC {
@@ -128,7 +128,7 @@ fn the_token_of_a_call_that_was_dropped_has_fired_before_the_event() {
 }
 
 #[test]
-fn an_operation_that_ends_after_the_return_is_reported_then() {
+fn an_operation_that_ends_after_the_return_emits_a_late_event() {
     for way in APART {
         let recorder = record("event_order::after");
         let gate = Gate::new();
@@ -154,10 +154,10 @@ fn an_operation_that_ends_after_the_return_is_reported_then() {
     }
 }
 
-/// An operation used to count as abandoned until all listeners had returned from its late event, so a
-/// retry on that event could be refused.
+/// An operation used to count as abandoned until all listeners had returned from its late event,
+/// so a retry on that event could be refused.
 #[test]
-fn an_operation_has_left_the_abandoned_list_when_its_late_event_arrives() {
+fn an_operation_leaves_the_abandoned_list_before_its_late_event() {
     const NAME: &str = "event_order::retry";
     for way in APART {
         let (sender, seen) = mpsc::channel();
@@ -184,21 +184,21 @@ fn an_operation_has_left_the_abandoned_list_when_its_late_event_arrives() {
     }
 }
 
-/// The other order of the two bits: the operation is through with its value while the verdict event is still being told.
+/// The operation returns its value while listeners still receive the outcome event.
 #[test]
-fn an_operation_that_ends_during_the_verdict_event_is_reported_after_it() {
+fn an_operation_that_ends_during_the_outcome_event_is_reported_after_it() {
     for way in APART {
-        let (told, gate, drops) = (
+        let (events, gate, drops) = (
             Arc::<Mutex<Vec<&'static str>>>::default(),
             Gate::new(),
             Drops::default(),
         );
-        let (sink, finish, dropped) = (told.clone(), gate.clone(), drops.clone());
+        let (sink, finish, dropped) = (events.clone(), gate.clone(), drops.clone());
         let timeout = limit("event_order::during", short()).with_listener(move |event| {
             if event.kind.is_verdict() {
                 finish.open();
                 support::eventually("the value is dropped", || dropped.count() == 1);
-                // Time for a report that would come too early.
+                // Time for a late event that would come too early.
                 std::thread::sleep(Duration::from_millis(20));
                 sink.lock().unwrap().push("verdict");
             } else {
@@ -214,33 +214,35 @@ fn an_operation_that_ends_during_the_verdict_event_is_reported_after_it() {
             matches!(outcome, Outcome::TimedOut(_)),
             "{way:?}: {outcome:?}"
         );
-        support::eventually("both are told", || told.lock().unwrap().len() == 2);
-        assert_eq!(*told.lock().unwrap(), ["verdict", "late"], "{way:?}");
+        support::eventually("both events are emitted", || {
+            events.lock().unwrap().len() == 2
+        });
+        assert_eq!(*events.lock().unwrap(), ["verdict", "late"], "{way:?}");
     }
 }
 
-/// Where the operation ends in front of its caller, both have been told by the time the call returns.
+/// An inline operation ends before its call returns, and so do both of its events.
 #[test]
-fn a_late_end_in_place_is_reported_after_the_verdict_and_before_the_return() {
+fn a_late_inline_operation_is_reported_between_outcome_and_return() {
     for way in [Way::SyncInline, Way::AsyncInline] {
         let recorder = record("event_order::in_place");
         let _ = way.run(&limit("event_order::in_place", short()), |token| {
             until_fired(&token)
         });
-        let told = recorder.kinds();
-        assert_eq!(told[0], EventKind::TimedOut, "{way:?}");
+        let events = recorder.kinds();
+        assert_eq!(events[0], EventKind::TimedOut, "{way:?}");
         assert!(
             matches!(
-                told[1..],
+                events[1..],
                 [EventKind::AbandonedWorkerFailed(Failure::Error(_))]
             ),
-            "{way:?}: {told:?}"
+            "{way:?}: {events:?}"
         );
     }
 }
 
 #[test]
-fn a_dropped_call_ends_with_one_event_and_its_operation_with_one_more() {
+fn a_dropped_call_emits_one_event_and_its_operation_another() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     for way in ASYNC {
@@ -259,14 +261,14 @@ fn a_dropped_call_ends_with_one_event_and_its_operation_with_one_more() {
         running.wait();
         drop(call);
         if way.abandons() {
-            let told = recorder.wait_for(2);
-            assert_eq!(told[0], EventKind::Dropped, "{way:?}");
+            let events = recorder.wait_for(2);
+            assert_eq!(events[0], EventKind::Dropped, "{way:?}");
             assert!(
                 matches!(
-                    told[1..],
+                    events[1..],
                     [EventKind::AbandonedWorkerFailed(Failure::Error(_))]
                 ),
-                "{way:?}: {told:?}"
+                "{way:?}: {events:?}"
             );
         } else {
             assert_eq!(recorder.kinds(), [EventKind::Dropped], "{way:?}");
@@ -275,7 +277,7 @@ fn a_dropped_call_ends_with_one_event_and_its_operation_with_one_more() {
 }
 
 #[test]
-fn a_future_that_is_dropped_after_its_ending_tells_nothing_more() {
+fn dropping_a_completed_call_emits_no_event() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     let recorder = record("event_order::ended");
@@ -291,7 +293,7 @@ fn a_future_that_is_dropped_after_its_ending_tells_nothing_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_expires_in_virtual_time_is_told_once() {
+async fn a_call_that_times_out_in_paused_time_emits_one_event() {
     for way in [Way::AsyncInline, Way::AsyncTask] {
         let recorder = record("event_order::virtual");
         let call = way.start(&limit("event_order::virtual", LONG), |_| {

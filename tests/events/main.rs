@@ -1,4 +1,4 @@
-//! Events: their order, number and text.
+//! Tests of events: their order, number and text.
 
 #[path = "../support/crowd.rs"]
 mod crowd;

@@ -1,4 +1,4 @@
-//! A name is a name, whatever is in it; it is never a thread's.
+//! A call may have any name, and its name is never the name of a thread.
 
 use crate::{crowd, support};
 use std::fmt::{self, Debug};
@@ -10,7 +10,8 @@ use support::short;
 use support::{EVERY_WAY, SOON, Way, limit, record, until_fired};
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, timeout, workers};
 
-/// The names are the same in all tests here, so these run one at a time, after the late reports of the one before.
+/// All tests here use the same names, so they run one at a time, each after the late events of the
+/// one before.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,7 +30,7 @@ fn odd_names() -> [&'static str; 6] {
     ]
 }
 
-/// Runs a call that tells its thread's name; that name.
+/// Makes a call and returns the name of the thread on which its operation runs.
 fn thread_of(way: Way, name: &'static str) -> Option<String> {
     let (sender, receiver) = mpsc::channel();
     let outcome = way.run(&limit(name, 60_000), move |_| {
@@ -42,9 +43,9 @@ fn thread_of(way: Way, name: &'static str) -> Option<String> {
     receiver.recv().unwrap()
 }
 
-/// Guards against a name that panics, or is cut, at the first call because it became a thread's name.
+/// The name used to be a thread's name, so a call could panic and its name could be cut off.
 #[test]
-fn any_name_works_and_is_told_unchanged() {
+fn any_name_works_and_is_unchanged_in_events() {
     let _alone = alone();
     for name in odd_names() {
         for way in EVERY_WAY {
@@ -62,18 +63,18 @@ fn any_name_works_and_is_told_unchanged() {
     }
 }
 
-// The text of an error or a panic went into the printed event as it was, with its line breaks.
+/// Line breaks in the message of an error or a panic used to break the printed event.
 #[test]
-fn any_text_stays_on_one_line() {
+fn any_message_is_printed_on_one_line() {
     let _alone = alone();
     let text = "left: \"1\"\r\n right\u{2028}\u{1b}[31m";
     let printed = r#"left: "1"\r\n right\u{2028}\u{1b}[31m"#;
     for way in EVERY_WAY {
         let recorder = record("any text");
         let outcome = way.run(&limit("any text", 60_000), move |_| {
-            Err::<(), _>(Told(text))
+            Err::<(), _>(Verbatim(text))
         });
-        assert!(matches!(outcome, Outcome::Failure(Told(_))), "{way:?}");
+        assert!(matches!(outcome, Outcome::Failure(Verbatim(_))), "{way:?}");
         let events = recorder.events();
         assert_eq!(
             events[0].kind,
@@ -91,16 +92,16 @@ fn any_text_stays_on_one_line() {
     );
 }
 
-/// An error that tells its text as it is.
-struct Told(&'static str);
+/// An error whose `Debug` writes its text unchanged.
+struct Verbatim(&'static str);
 
-impl Debug for Told {
+impl Debug for Verbatim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-/// Guards against a name that is changed on its way into an error.
+/// A name must reach the error unchanged.
 #[test]
 fn any_name_is_in_the_error_unchanged() {
     let _alone = alone();
@@ -117,9 +118,9 @@ fn any_name_is_in_the_error_unchanged() {
     });
 }
 
-/// Guards against workers that cannot be told apart, by names that the system cuts off at 15 bytes.
+/// The system cuts thread names off at 15 bytes, and workers must still have distinct names.
 #[test]
-fn workers_have_short_names_of_their_own() {
+fn workers_have_short_and_distinct_names() {
     let both_run = Arc::new(Barrier::new(2));
     let names: Vec<String> = thread::scope(|scope| {
         let calls: Vec<_> = (0..2)
@@ -142,7 +143,7 @@ fn workers_have_short_names_of_their_own() {
     }
 }
 
-/// A function of each name, and the names.
+/// Pairs of a name and a function with that name in the attribute.
 macro_rules! named {
     ($($name:expr),+) => {
         [$({
@@ -157,7 +158,7 @@ macro_rules! named {
 
 const CONSTANT: &str = "a name\nfrom elsewhere";
 
-/// Guards against a name in an attribute that is refused only at the first call, or changed by the expansion.
+/// A name in an attribute must neither be refused at the first call nor changed by the expansion.
 #[test]
 fn any_name_works_in_the_attribute() {
     let _alone = alone();

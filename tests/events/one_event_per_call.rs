@@ -1,4 +1,4 @@
-//! One ending for each call, told once, before its caller is back, and at most one late report after it.
+//! Each call emits one outcome event before it returns, and at most one late event after it.
 
 use crate::{crowd, support};
 use std::collections::HashSet;
@@ -16,41 +16,41 @@ const THREADS: usize = 8;
 const CALLS: usize = 10_000;
 const LIMIT_MS: u64 = 2;
 
-/// What was told of one call, by its own listener, and what the caller got.
-struct Told {
+/// Events of one call, received by its own listener, and the status that the caller got.
+struct Record {
     events: Arc<Mutex<Vec<Event<'static>>>>,
     status: CallStatus,
 }
 
 #[derive(Default)]
 struct Tally {
-    calls: Mutex<Vec<Told>>,
+    calls: Mutex<Vec<Record>>,
     answered: Arc<AtomicUsize>,
     failed: Arc<AtomicUsize>,
 }
 
-/// A body's nap: it ends from 1 ms before the limit to 1 ms after it.
+/// How long an operation sleeps: from 1 ms less than the limit to 1 ms more.
 fn nap(round: usize) -> Duration {
     Duration::from_micros(LIMIT_MS * 1000 - 1000 + 20 * (round as u64 % 100))
 }
 
 impl Tally {
-    /// What a body of round `round` ends with: every third one fails.
+    /// Returns the end of the operation of round `round`. Every third one fails.
     fn ending(&self, round: usize) -> impl FnOnce() -> Result<usize, TimeoutError> + use<> {
         let fails = round.is_multiple_of(3);
         let ran = Arc::clone(if fails { &self.failed } else { &self.answered });
         move || {
             ran.fetch_add(1, Ordering::SeqCst);
             if fails {
-                let fired = timeout_runtime::CancelToken::new();
-                fired.cancel();
-                fired.check()?;
+                let cancelled = timeout_runtime::CancelToken::new();
+                cancelled.cancel();
+                cancelled.check()?;
             }
             Ok(round)
         }
     }
 
-    /// Makes a call with a listener of its own, and looks at what it was told the moment the call has returned.
+    /// Makes a call with a listener of its own and checks its events when the call returns.
     fn call(
         &self,
         round: usize,
@@ -67,24 +67,25 @@ impl Tally {
             let events = events.lock().unwrap();
             let verdict = events
                 .first()
-                .expect("the verdict is told before the call returns");
+                .expect("the outcome event precedes the return");
             assert_eq!(status_of(verdict), Some(status), "{verdict} {outcome:?}");
         }
         if let Outcome::Success(answer) = outcome {
             assert_eq!(answer, round);
         }
-        self.calls.lock().unwrap().push(Told { events, status });
+        self.calls.lock().unwrap().push(Record { events, status });
     }
 
     fn late(&self, count: impl Fn(&EventKind<'_>) -> bool) -> usize {
         let calls = self.calls.lock().unwrap();
-        let events = calls.iter().map(|told| told.events.lock().unwrap());
+        let events = calls.iter().map(|record| record.events.lock().unwrap());
         events
             .map(|events| events.iter().filter(|event| count(&event.kind)).count())
             .sum()
     }
 
-    /// After all calls: each has one verdict, at most one late report, and no body that ran to its end is forgotten.
+    /// Checks that each call has one outcome and at most one late event, and each operation an
+    /// event.
     fn check(&self) {
         let answers = |kind: &EventKind<'_>| {
             matches!(
@@ -101,31 +102,32 @@ impl Tally {
         workers::drain(SOON);
         let answered = self.answered.load(Ordering::SeqCst);
         let failed = self.failed.load(Ordering::SeqCst);
-        eventually("every answer is told", || self.late(answers) >= answered);
-        eventually("every failure is told", || self.late(failures) >= failed);
+        eventually("every result has an event", || {
+            self.late(answers) >= answered
+        });
+        eventually("every failure has an event", || {
+            self.late(failures) >= failed
+        });
         assert_eq!(self.late(answers), answered);
         assert_eq!(self.late(failures), failed);
 
         let calls = self.calls.lock().unwrap();
         let mut ids = HashSet::<CallId>::new();
         let mut statuses = HashSet::new();
-        for told in calls.iter() {
-            let events = told.events.lock().unwrap();
-            assert!(ids.insert(events[0].call), "a call's id came twice");
-            statuses.insert(told.status);
+        for record in calls.iter() {
+            let events = record.events.lock().unwrap();
+            assert!(ids.insert(events[0].call), "two calls have the same id");
+            statuses.insert(record.status);
             check_sequence(&events);
         }
         assert_eq!(ids.len(), CALLS);
         for status in [CallStatus::Ok, CallStatus::Failed, CallStatus::TimedOut] {
-            assert!(
-                statuses.contains(&status),
-                "the edge was never hit: {status}"
-            );
+            assert!(statuses.contains(&status), "no call ended with {status}");
         }
     }
 }
 
-/// One verdict, then at most one late report, and that only of a call that timed out.
+/// Checks for one outcome event, and at most one late event, only for a call that timed out.
 fn check_sequence(events: &[Event<'static>]) {
     assert!(
         events.iter().all(|event| event.call == events[0].call),
@@ -151,9 +153,9 @@ fn status_of(event: &Event<'_>) -> Option<CallStatus> {
     })
 }
 
-/// Guards against doubled events, and against success and timeout both told where they coincide, in sync calls.
+/// At the limit, an event could be emitted twice, or both as a success and as a timeout.
 #[test]
-fn sync_calls_that_end_at_their_limit_are_told_once() {
+fn sync_calls_that_end_at_their_limit_emit_one_outcome_event() {
     let tally = Tally::default();
     crowd::crowd(THREADS, CALLS, |round| {
         let ending = tally.ending(round);
@@ -172,9 +174,9 @@ fn sync_calls_that_end_at_their_limit_are_told_once() {
     tally.check();
 }
 
-/// Guards against the same in async calls, polled in place, as tasks, and on workers.
+/// The same for async calls: inline, as tasks and on workers.
 #[test]
-fn async_calls_that_end_at_their_limit_are_told_once() {
+fn async_calls_that_end_at_their_limit_emit_one_outcome_event() {
     let tally = Tally::default();
     let runtime = runtime();
     crowd::crowd(THREADS, CALLS, |round| {
@@ -191,6 +193,6 @@ fn async_calls_that_end_at_their_limit_are_told_once() {
             }
         });
     });
-    // What is left of the tasks ends on its own.
+    // The remaining tasks end by themselves.
     tally.check();
 }

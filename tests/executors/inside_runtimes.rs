@@ -1,4 +1,4 @@
-//! Sync calls from inside async code, and runtimes that are dropped around calls.
+//! Sync calls inside async code, and runtimes that are dropped during calls.
 
 use crate::{crowd, support};
 use std::future::pending;
@@ -9,49 +9,51 @@ use support::{Gate, limit, record, runtime, until_fired};
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
 use tokio::runtime::{Builder, Runtime};
 
-/// Both endings of a sync call.
-fn answer_and_time_out() {
+/// Makes a sync call that succeeds and one that times out.
+fn succeed_and_time_out() {
     let answer = limit("inside_runtimes::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
     assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
-    let heeds = limit("inside_runtimes::sync", short()).outcome(|token| until_fired(&token));
-    assert!(matches!(heeds, Outcome::TimedOut(_)), "{heeds:?}");
+    let stops = limit("inside_runtimes::sync", short()).outcome(|token| until_fired(&token));
+    assert!(matches!(stops, Outcome::TimedOut(_)), "{stops:?}");
 }
 
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Guards against "cannot start a runtime from within a runtime" in a task.
+/// A sync call in a task used to fail with "cannot start a runtime from within a runtime".
 #[test]
 fn a_sync_call_works_inside_a_task() {
     crowd::ends(|| {
         for runtime in [current_thread(), runtime()] {
             runtime.block_on(async {
-                answer_and_time_out();
-                tokio::spawn(async { answer_and_time_out() }).await.unwrap();
+                succeed_and_time_out();
+                tokio::spawn(async { succeed_and_time_out() })
+                    .await
+                    .unwrap();
             });
         }
     });
 }
 
-/// Guards against a sync call that panics or waits for itself on a thread of the runtime's blocking pool.
+/// A sync call must neither panic nor deadlock in the blocking pool of the runtime.
 #[test]
 fn a_sync_call_works_on_a_blocking_thread() {
     crowd::ends(|| {
         current_thread()
-            .block_on(async { tokio::task::spawn_blocking(answer_and_time_out).await })
+            .block_on(async { tokio::task::spawn_blocking(succeed_and_time_out).await })
             .unwrap();
     });
 }
 
-/// Guards against a panic in a destructor that makes a call while its runtime shuts down.
+/// A destructor that makes a call while its runtime shuts down must not panic.
 #[test]
 fn a_sync_call_works_in_a_destructor_while_the_runtime_shuts_down() {
     struct CallsWhenDropped(mpsc::Sender<bool>);
 
     impl Drop for CallsWhenDropped {
         fn drop(&mut self) {
-            let works = std::panic::catch_unwind(answer_and_time_out).is_ok();
+            let works = std::panic::catch_unwind(succeed_and_time_out).is_ok();
             self.0.send(works).unwrap();
         }
     }
@@ -73,7 +75,7 @@ fn a_sync_call_works_in_a_destructor_while_the_runtime_shuts_down() {
     }
 }
 
-/// Guards against a shutdown that waits for a worker: such work must not be parked on the runtime's own pool.
+/// Operations on workers must not use the blocking pool: a runtime waits for that pool.
 #[test]
 fn a_runtime_does_not_wait_for_operations_abandoned_on_workers() {
     let release = Gate::new();
@@ -102,9 +104,9 @@ fn a_runtime_does_not_wait_for_operations_abandoned_on_workers() {
     release.open();
 }
 
-/// Guards against a shutdown that waits for an abandoned task, or loses it without a word.
+/// A shutdown must not wait for an abandoned task, and must report it.
 #[test]
-fn a_runtime_that_is_dropped_reports_its_abandoned_tasks() {
+fn a_dropped_runtime_reports_its_abandoned_tasks() {
     let recorder = record("inside_runtimes::task");
     crowd::ends(|| {
         let runtime = runtime();
@@ -122,9 +124,9 @@ fn a_runtime_that_is_dropped_reports_its_abandoned_tasks() {
     );
 }
 
-/// Guards against calls that hold up the end of the runtime that polls them, or end without an event.
+/// Calls must not delay the shutdown of the runtime that polls them, or end without an event.
 #[test]
-fn a_runtime_can_be_dropped_in_the_middle_of_a_call() {
+fn a_runtime_can_be_dropped_during_a_call() {
     let recorder = record("inside_runtimes::dropped");
     crowd::ends(|| {
         let runtime = runtime();

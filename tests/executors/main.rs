@@ -1,4 +1,4 @@
-//! Calls on Tokio, smol, other executors and none, and the clocks of these.
+//! Tests of calls on Tokio, smol, other executors and without one, and of their clocks.
 
 #[path = "../support/crowd.rs"]
 mod crowd;

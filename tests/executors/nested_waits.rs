@@ -1,4 +1,4 @@
-//! Waits inside waits: no wait of ours loses a wake-up meant for other code, or takes one.
+//! A wait of the runtime inside another wait neither loses nor consumes a wake-up for other code.
 
 use crate::support;
 use std::future::Future;
@@ -11,7 +11,7 @@ use futures::join;
 use support::{Gate, SOON, block_on, limit};
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
-/// A way to block a thread until `released`.
+/// A way to block a thread until it is released.
 #[derive(Clone, Copy, Debug)]
 enum Blocking {
     AnnotatedCall,
@@ -31,7 +31,7 @@ const EVERY_BLOCKING: [Blocking; 6] = [
     Blocking::Park,
 ];
 
-/// What ends a blocking wait.
+/// Releases a blocking wait.
 struct Release {
     gate: Gate,
     token: CancelToken,
@@ -46,7 +46,7 @@ fn rows(started: Gate, released: Gate) -> Result<u32, TimeoutError> {
 }
 
 impl Blocking {
-    /// A wait, which opens `started` when it has begun, and what releases it.
+    /// Returns a wait, which opens `started` when it begins, and the handle that releases it.
     fn new(self, started: Gate) -> (impl FnOnce() + Send + 'static, Release) {
         let (sender, receiver) = mpsc::channel();
         let release = Release {
@@ -65,7 +65,7 @@ impl Blocking {
                 Self::TokenWait => drop(token.wait_timeout(Duration::MAX)),
                 Self::Channel => receiver.recv().unwrap(),
                 Self::ScopedThread => thread::scope(|scope| drop(scope.spawn(|| gate.wait()))),
-                // Other code that parks this thread, and knows that it may be woken too early.
+                // Other code that parks this thread and expects spurious wake-ups.
                 Self::Park => {
                     while !gate.is_open() {
                         thread::park_timeout(Duration::from_millis(1));
@@ -81,12 +81,12 @@ impl Release {
     fn release(self) {
         self.gate.open();
         self.token.cancel();
-        // A wait that is no channel has dropped its receiver, or will.
+        // Sending fails for every other kind of wait, which has dropped the receiver.
         let _ = self.sender.send(());
     }
 }
 
-/// Sends a value to one half of a joined future while its other half blocks the thread.
+/// Sends a value to one half of a joined future while the other half blocks the thread.
 fn wakes_a_blocked_executor<F>(blocking: Blocking, run: impl FnOnce(BoxedReport) -> F)
 where
     F: Future<Output = Result<u32, TimeoutError>>,
@@ -113,7 +113,7 @@ async fn joined(report: BoxedReport) -> Result<u32, TimeoutError> {
     Ok(received)
 }
 
-/// The worker's executor used to wait with `park`, whose wake-up the inner wait consumed.
+/// The executor of a worker used to wait with `park`, and the inner wait consumed its wake-up.
 #[test]
 fn a_future_on_a_worker_is_woken_while_one_of_its_polls_blocks() {
     #[timeout(name = "nested_waits::report", secs = 20, run = "worker")]
@@ -130,21 +130,20 @@ fn a_future_on_a_worker_is_woken_while_one_of_its_polls_blocks() {
     }
 }
 
-/// Asserts that the thread's own wake-up is still there. A wait that has consumed it would make this
-/// take `SOON`.
+/// Asserts that the wake-up of the thread is not consumed. Otherwise the park takes `SOON`.
 fn assert_unparked(what: &str) {
     let start = Instant::now();
     thread::park_timeout(SOON);
     assert!(start.elapsed() < SOON, "{what}: the wake-up was consumed");
 }
 
-/// Our waits used to park the caller's thread, which consumed an `unpark` that was not meant for them.
+/// Waits used to park the caller's thread, which consumed an `unpark` for other code.
 #[test]
-fn a_wake_up_of_the_callers_thread_stays_until_its_next_park() {
+fn a_wait_does_not_consume_a_wake_up_of_the_callers_thread() {
     let waits: [(&str, fn(Thread)); 3] = [
         ("a call", |caller| {
             let unparked = limit("nested_waits::unpark", 60_000).call(move |token| {
-                // The caller is parked by now, or will find the wake-up when it parks.
+                // The caller is parked by now, or consumes the wake-up when it parks.
                 token.sleep(Duration::from_millis(20))?;
                 caller.unpark();
                 token.sleep(Duration::from_millis(20))
@@ -175,7 +174,7 @@ fn a_wake_up_of_the_callers_thread_stays_until_its_next_park() {
     for (what, wait) in waits {
         wait(thread::current());
         assert_unparked(what);
-        // And one that came before the wait.
+        // A wake-up that came before the wait stays too.
         thread::current().unpark();
         let token = CancelToken::new();
         assert_eq!(token.wait_timeout(Duration::from_millis(5)), None);

@@ -1,4 +1,4 @@
-//! Calls on an executor that is not Tokio, whose sockets and timers the operations wait for.
+//! Calls on smol: operations wait for its sockets and timers and keep their limits.
 
 use crate::{crowd, support};
 use std::future::pending;
@@ -25,7 +25,7 @@ fn assert_timed_out(ending: &Ending) {
     }
 }
 
-/// Runs `work` on an executor of two threads, which it is given.
+/// Runs `work` on an executor with two threads. `work` receives the executor.
 fn on_two_threads<T, F>(work: impl FnOnce(Arc<Executor<'static>>) -> F) -> T
 where
     T: Send + 'static,
@@ -42,7 +42,7 @@ where
     })
 }
 
-/// Asks a peer on this machine for a byte; it answers if `answers`, and else keeps the connection open.
+/// Asks a local peer for a byte. The peer sends one if `answers`, and keeps the connection open.
 async fn ask(answers: bool) -> std::io::Result<u8> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut stream = TcpStream::connect(listener.local_addr()?).await?;
@@ -79,7 +79,7 @@ fn an_operation_waits_for_sockets_of_smol_until_its_limit() {
 }
 
 #[test]
-fn limits_of_calls_side_by_side_are_all_kept() {
+fn all_limits_of_concurrent_calls_are_kept() {
     crowd::ends(|| {
         let endings = on_two_threads(|executor| async move {
             let calls = (0..100).map(|at| {
@@ -105,25 +105,25 @@ fn limits_of_calls_side_by_side_are_all_kept() {
 }
 
 #[test]
-fn a_task_of_smol_hears_of_a_token_that_is_cancelled_elsewhere() {
+fn a_task_of_smol_is_woken_by_a_cancellation_from_another_thread() {
     crowd::ends(|| {
         let token = CancelToken::new();
         let waits = {
             let token = token.clone();
             smol::spawn(async move { token.run_until_cancelled(Timer::never()).await.is_none() })
         };
-        let is_told = {
+        let is_cancelled = {
             let token = token.clone();
             smol::spawn(async move { token.cancelled().await })
         };
         token.cancel();
         assert!(block_on(waits));
-        block_on(is_told);
+        block_on(is_cancelled);
     });
 }
 
 #[test]
-fn a_task_of_smol_hears_of_the_deadline_of_its_context() {
+fn a_call_in_a_task_of_smol_ends_at_the_deadline_of_its_context() {
     crowd::ends(|| {
         let begin = Instant::now();
         let context = CallContext::detached().with_deadline(Deadline::after(short_limit()));
@@ -165,13 +165,13 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
 #[test]
 fn a_sync_call_works_inside_a_task_of_smol() {
     crowd::ends(|| {
-        let (answer, heeds) = on_two_threads(|_| async {
+        let (answer, stops) = on_two_threads(|_| async {
             let answer = limit("on_smol::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
-            let heeds = limit("on_smol::sync", short()).outcome(|token| until_fired(&token));
-            (answer, heeds)
+            let stops = limit("on_smol::sync", short()).outcome(|token| until_fired(&token));
+            (answer, stops)
         });
         assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
-        assert!(matches!(heeds, Outcome::TimedOut(_)), "{heeds:?}");
+        assert!(matches!(stops, Outcome::TimedOut(_)), "{stops:?}");
     });
 }
 

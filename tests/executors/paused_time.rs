@@ -1,4 +1,4 @@
-//! Paused Tokio time drives async calls that are polled in place, from their first poll on, and no sync call.
+//! Paused Tokio time drives inline async calls from their first poll on, and no sync call.
 
 use crate::support;
 use std::future::{Future, pending, poll_fn};
@@ -23,9 +23,9 @@ fn in_paused_time<T>(call: impl AsyncFnOnce() -> T) -> T {
     runtime.block_on(call())
 }
 
-/// Guards against a call that begins when its operation first waits: what was advanced by then was lost.
+/// A call used to start when its operation first waited, so time advanced before that was lost.
 #[test]
-fn time_that_passes_in_the_first_poll_counts() {
+fn time_that_passes_during_the_first_poll_counts() {
     in_paused_time(async || {
         let calls = limit("paused_time::first_poll", LIMIT);
         let outcome = calls
@@ -58,9 +58,9 @@ fn a_deadline_from_an_instant_of_tokio_follows_paused_time() {
     assert_eq!(Deadline::at(outside), Deadline::at(outside.into_std()));
 }
 
-/// Guards against a first poll that is judged by the system's clock.
+/// The first poll used to be timed by the system's clock.
 #[test]
-fn time_that_stands_still_does_not_pass_for_a_slow_first_poll() {
+fn paused_time_does_not_pass_during_a_slow_first_poll() {
     in_paused_time(async || {
         let calls = limit("paused_time::slow", 1);
         let outcome = calls
@@ -73,9 +73,9 @@ fn time_that_stands_still_does_not_pass_for_a_slow_first_poll() {
     });
 }
 
-/// Guards against a token of a sync call that waits for time which nobody moves.
+/// A sync call must not use paused time, which does not advance while the call blocks.
 #[test]
-fn a_sync_call_goes_by_the_system_s_clock() {
+fn a_sync_call_uses_the_systems_clock() {
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || {
         in_paused_time(async || {
@@ -94,9 +94,9 @@ fn a_sync_call_goes_by_the_system_s_clock() {
     assert_eq!(ended.recv_timeout(SOON), Ok(true));
 }
 
-/// Paused time was taken for the system's where that had just caught up with it: a call then went by a clock that nobody moves.
+/// Paused time was taken for the system's when both were equal; its calls then never timed out.
 #[test]
-fn paused_time_is_known_for_what_it_is_while_the_system_s_overtakes_it() {
+fn paused_time_is_detected_while_the_systems_time_overtakes_it() {
     in_paused_time(async || {
         for _ in 0..50 {
             let ahead = Instant::now() + Duration::from_micros(200);
@@ -109,9 +109,10 @@ fn paused_time_is_known_for_what_it_is_while_the_system_s_overtakes_it() {
     });
 }
 
-/// A future that went on after its context's deadline was polled again and again, and paused time, which moves when all wait, stood still.
+/// A future that ran past its context's deadline was polled in a loop, so paused time never
+/// advanced.
 #[test]
-fn a_context_lets_what_ignores_its_deadline_wait() {
+fn a_future_that_ignores_the_deadline_of_its_context_can_wait() {
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || {
         in_paused_time(async || {
@@ -124,10 +125,10 @@ fn a_context_lets_what_ignores_its_deadline_wait() {
 }
 
 #[test]
-fn a_deadline_crosses_with_what_is_left_of_it() {
+fn a_deadline_keeps_its_time_left_in_a_sync_call() {
     in_paused_time(async || {
         let minute = Duration::from_secs(60);
-        // So far from the system's clock that an instant of the one means nothing on the other.
+        // Far enough from the system's clock that an instant of one clock is wrong on the other.
         tokio::time::advance(60 * minute).await;
         let deadline = Deadline::after(minute);
         let context = CallContext::current().with_deadline(deadline);
@@ -146,7 +147,7 @@ fn a_deadline_crosses_with_what_is_left_of_it() {
 }
 
 #[test]
-fn a_token_reads_paused_time_by_itself() {
+fn a_token_of_an_unpolled_call_follows_paused_time() {
     in_paused_time(async || {
         let calls = limit("paused_time::unpolled", LIMIT);
         let (sender, tokens) = mpsc::channel();
@@ -162,12 +163,15 @@ fn a_token_reads_paused_time_by_itself() {
         let token = tokens.recv().unwrap();
         assert!(!token.is_cancelled());
         tokio::time::advance(Duration::from_millis(LIMIT)).await;
-        assert!(token.is_cancelled(), "nobody has polled the call again");
+        assert!(
+            token.is_cancelled(),
+            "cancelled without another poll of the call"
+        );
     });
 }
 
 #[test]
-fn an_hour_of_paused_time_passes_at_once() {
+fn an_hour_of_paused_time_passes_immediately() {
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || {
         in_paused_time(async || {
@@ -185,12 +189,12 @@ fn an_hour_of_paused_time_passes_at_once() {
     }
 }
 
-/// How long an operation on a worker waits for what must not happen.
+/// Time for which an operation on a worker waits for an event that must not happen.
 const WHILE: Duration = Duration::from_millis(100);
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Runs `scenario` in paused time on a thread of its own; panics if it does not end.
+/// Runs `scenario` in paused time on a thread of its own. Panics if it does not end.
 #[track_caller]
 fn ends_in_paused_time<T: Send + 'static>(scenario: impl AsyncFnOnce() -> T + Send + 'static) -> T {
     let (sender, ended) = mpsc::channel();
@@ -198,7 +202,7 @@ fn ends_in_paused_time<T: Send + 'static>(scenario: impl AsyncFnOnce() -> T + Se
     ended.recv_timeout(SOON).expect("the scenario ends")
 }
 
-/// A call whose operation waits on a worker until it is cancelled, or for a while.
+/// Makes a call whose operation waits on a worker until it is cancelled, or for a while.
 async fn is_cancelled_on_worker() -> bool {
     let calls = limit("paused_time::worker", 60_000);
     let wait =
@@ -207,7 +211,7 @@ async fn is_cancelled_on_worker() -> bool {
     outcome.success().unwrap_or(true)
 }
 
-/// The limit passed immediately, since the runtime looked idle.
+/// The limit used to pass immediately, since the runtime looked idle.
 #[test]
 fn paused_time_stands_still_while_an_operation_is_on_a_worker() {
     let is_cancelled = ends_in_paused_time(async || {
@@ -221,7 +225,7 @@ fn paused_time_stands_still_while_an_operation_is_on_a_worker() {
     assert_eq!(is_cancelled, Some(false));
 }
 
-/// A timer of the same runtime went off immediately.
+/// A timer of the same runtime used to expire immediately.
 #[test]
 fn timers_of_the_runtime_wait_for_an_operation_on_a_worker() {
     let is_first = ends_in_paused_time(async || {
@@ -268,7 +272,7 @@ fn paused_time_passes_again_once_a_worker_call_is_dropped() {
     gate.open();
 }
 
-/// The grace passed before the callback had stopped the operation, since the runtime looked idle.
+/// The grace used to pass before the callback had stopped the operation: the runtime looked idle.
 #[test]
 fn paused_time_stands_still_while_a_callback_runs() {
     let outcome = ends_in_paused_time(async || {
@@ -276,7 +280,7 @@ fn paused_time_stands_still_while_a_callback_runs() {
         let stop = async |token: CancelToken| {
             let (sender, stopped) = tokio::sync::oneshot::channel();
             let _registration = token.on_cancel(move || {
-                // It takes its time, in which paused time would pass.
+                // While the callback runs, paused time would advance.
                 thread::sleep(WHILE);
                 sender.send(7).unwrap();
             });
@@ -299,7 +303,7 @@ fn paused_time_passes_again_once_a_callback_has_returned() {
     });
 }
 
-/// Starts a worker call in a runtime whose time is paused, shuts that down, and waits for the call elsewhere.
+/// Starts a worker call in a paused runtime, shuts the runtime down, and awaits the call elsewhere.
 fn outlives_its_runtime(shut_down: fn(Runtime)) -> bool {
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || {
@@ -324,7 +328,7 @@ fn outlives_its_runtime(shut_down: fn(Runtime)) -> bool {
         gate.open();
         sender.send(support::block_on(call).is_success())
     });
-    ended.recv_timeout(SOON).expect("it ends")
+    ended.recv_timeout(SOON).expect("the call ends")
 }
 
 #[test]

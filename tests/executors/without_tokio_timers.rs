@@ -1,4 +1,4 @@
-//! Calls need no timers of Tokio's, and no Tokio.
+//! Calls need neither Tokio's timers nor Tokio.
 
 use crate::{crowd, support};
 use std::future::pending;
@@ -22,19 +22,19 @@ fn without_timers() -> [Runtime; 2] {
     ]
 }
 
-/// Both endings of a call that is polled in place, by an executor that knows no timers.
-async fn answer_and_time_out(name: &'static str) {
+/// Makes async calls that succeed and time out, on an executor without timers.
+async fn succeed_and_time_out(name: &'static str) {
     let answer: Ending = limit(name, 60_000).outcome_async(|_| async { Ok(7) }).await;
     assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
     let never: Ending = limit(name, short()).outcome_async(|_| pending()).await;
     assert_timed_out(&never);
-    let heeds: Ending = limit(name, short())
+    let stops: Ending = limit(name, short())
         .outcome_async(|token| async move {
             token.cancelled().await;
             Err(token.check().unwrap_err())
         })
         .await;
-    assert_timed_out(&heeds);
+    assert_timed_out(&stops);
     let raced: Ending = limit(name, short())
         .outcome_async(|token| async move {
             let ended: Option<()> = token.run_until_cancelled(pending()).await;
@@ -57,9 +57,9 @@ fn assert_timed_out(ending: &Ending) {
     assert!(error.elapsed() >= short_limit(), "{error}");
 }
 
-/// Guards against a timer that wants its runtime where the future is made, not where it is polled.
+/// A timer used to need its runtime where the future is built and not where it is polled.
 #[test]
-fn a_future_made_outside_any_runtime_works_inside_one() {
+fn a_future_built_outside_a_runtime_works_inside_one() {
     crowd::ends(|| {
         let answer = limit("without_tokio_timers::outside", 60_000)
             .outcome_async(|_| async { Ok::<_, TimeoutError>(Handle::try_current().is_ok()) });
@@ -73,17 +73,17 @@ fn a_future_made_outside_any_runtime_works_inside_one() {
     });
 }
 
-/// Guards against a panic, or a hang, in a runtime that was built without a time driver.
+/// A call must neither panic nor hang in a runtime without a time driver.
 #[test]
 fn a_runtime_without_timers_keeps_every_limit() {
     crowd::ends(|| {
         for runtime in without_timers() {
-            runtime.block_on(answer_and_time_out("without_tokio_timers::no_driver"));
+            runtime.block_on(succeed_and_time_out("without_tokio_timers::no_driver"));
         }
     });
 }
 
-/// Guards against tasks that need a time driver of the runtime they are spawned on.
+/// A task must not need the time driver of its runtime.
 #[test]
 fn a_task_on_a_runtime_without_timers_keeps_its_limit() {
     crowd::ends(|| {
@@ -99,23 +99,23 @@ fn a_task_on_a_runtime_without_timers_keeps_its_limit() {
     });
 }
 
-/// Guards against a call that works on Tokio only.
+/// Calls must also work on executors other than Tokio.
 #[test]
 fn another_executor_keeps_every_limit() {
-    crowd::ends(|| block_on(answer_and_time_out("without_tokio_timers::futures")));
+    crowd::ends(|| block_on(succeed_and_time_out("without_tokio_timers::futures")));
     crowd::ends(|| {
         let mut pool = LocalPool::new();
         for _ in 0..8 {
-            let call = answer_and_time_out("without_tokio_timers::pool");
+            let call = succeed_and_time_out("without_tokio_timers::pool");
             pool.spawner().spawn_local(call).unwrap();
         }
         pool.run();
     });
 }
 
-/// Guards against an obscure panic where a task has no runtime to run on.
+/// A task without a runtime used to panic with an obscure message.
 #[test]
-fn a_task_outside_any_runtime_is_one_error_that_says_so() {
+fn a_task_outside_a_runtime_is_an_error_that_names_the_reason() {
     let ending: Ending = crowd::ends(|| {
         block_on(limit("without_tokio_timers::no_runtime", short()).outcome_task(|_| pending()))
     });
@@ -131,7 +131,7 @@ fn a_task_outside_any_runtime_is_one_error_that_says_so() {
     );
 }
 
-/// Guards against sync calls that secretly use a runtime.
+/// A sync call must not use a runtime internally.
 #[test]
 fn sync_calls_need_no_runtime() {
     let answer: Ending = limit("without_tokio_timers::sync", 60_000).outcome(|_| {

@@ -1,4 +1,4 @@
-//! The functions of other tests, in a crate of the edition before.
+//! Compiles functions of the call tests in edition 2021.
 
 #[path = "../calls/argument_shapes.rs"]
 mod argument_shapes;

@@ -1,8 +1,8 @@
-//! A crate that hands the runtime on under another name, with the attribute inside a macro of its own.
+//! A crate that reexports the runtime under another name and uses the attribute in its own macro.
 
 pub use timeout_runtime as rt;
 
-/// A function whose calls take a second at most.
+/// Defines a function with a limit of one second.
 #[macro_export]
 macro_rules! within_a_second {
     ($vis:vis fn $name:ident($($arg:ident: $type:ty),*) -> $answer:ty $body:block) => {

@@ -1,11 +1,11 @@
-//! The functions of every shape, in a crate of the edition before.
+//! Compiles the functions of every shape in edition 2021.
 
 #[path = "../shapes/mod.rs"]
 mod shapes;
 #[path = "../support/mod.rs"]
 mod support;
 
-/// The shapes that no other edition has: none.
+/// No shape is specific to this edition.
 mod edition {
     pub(crate) const SHAPES: &[crate::shapes::Shape] = &[];
 }

@@ -1,5 +1,5 @@
-//! Functions of every shape. `lints_of_plain_functions.rs` says what they are for. They are no good
-//! examples: each has something that some lint finds.
+//! Functions of every shape for `lints_of_plain_functions.rs`. They are no good examples: each
+//! contains code that some lint reports.
 
 use std::future::Future;
 use std::pin::Pin;
