@@ -5,7 +5,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SOON, Way, in_runtime, limit, poll_once, record, short, until_fired,
+    APART, EVERY_WAY, Gate, SOON, Way, in_runtime, limit, past_short, poll_once, record, short,
+    until_fired,
 };
 use timeout_runtime::{
     CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError, timeout,
@@ -73,7 +74,7 @@ fn the_limit_cancels_no_token_and_does_not_bound_nested_calls() {
 #[test]
 fn the_limit_of_an_inline_call_cancels_no_token() {
     let outcome = Way::SyncInline.run(&uncancelled("cancel_false::inline", short()), |token| {
-        std::thread::sleep(Duration::from_millis(short() + 5));
+        std::thread::sleep(past_short());
         assert_eq!(token.cause(), None);
         Ok::<_, TimeoutError>(7)
     });
@@ -205,7 +206,7 @@ fn a_cancellation_after_the_limit_is_not_the_cause() {
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         running.wait();
         // The caller's task is busy, and polls the call long after the limit.
-        std::thread::sleep(Duration::from_millis(short() + 5));
+        std::thread::sleep(past_short());
         request.cancel();
         let outcome = support::block_on(call);
         assert!(

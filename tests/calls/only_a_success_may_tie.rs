@@ -4,7 +4,7 @@ use crate::support;
 use std::fmt;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, Way, limit, record, short, until_past};
+use support::{APART, EVERY_WAY, Gate, Way, limit, past_short, record, short, until_past};
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, TimeoutError};
 
 const GRACE: Duration = Duration::from_secs(60);
@@ -98,7 +98,7 @@ fn an_error_after_the_deadline_is_a_timeout_without_a_cancelled_token() {
     for cancel in [true, false] {
         let timeout = limit("only_a_success::clock", short()).cancel_on_timeout(cancel);
         let outcome = Way::SyncInline.run(&timeout, |_| {
-            std::thread::sleep(Duration::from_millis(short() + 5));
+            std::thread::sleep(past_short());
             Err::<(), _>("too slow")
         });
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use fault::Fault;
-use support::{EVERY_WAY, Way, short_limit};
+use support::{EVERY_WAY, Way, past_short, short_limit};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -21,12 +21,7 @@ annotated! {
 fn a_late_result_of_an_unobserved_call_is_not_returned() {
     for way in EVERY_WAY {
         for answers in [true, false] {
-            let late = bare::call(
-                way,
-                short_limit(),
-                short_limit() + Duration::from_millis(1),
-                answers,
-            );
+            let late = bare::call(way, short_limit(), past_short(), answers);
             // A success of an inline poll is never late.
             let is_right = match &late {
                 Ok(answer) => way == Way::AsyncInline && answers && *answer == 7,

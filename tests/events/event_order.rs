@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, SOON, TIMED, Way, limit, poll_once, record, short,
-    short_limit, until_fired,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, SOON, TIMED, Way, limit, past_short, poll_once, record,
+    short, short_limit, until_fired,
 };
 use timeout_runtime::{
     CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
@@ -97,7 +97,7 @@ fn an_ignored_token_is_cancelled_before_the_outcome_event() {
             if way.abandons() {
                 held.wait();
             } else {
-                std::thread::sleep(Duration::from_millis(short() + 5));
+                std::thread::sleep(past_short());
             }
             Ok::<_, TimeoutError>(7)
         });

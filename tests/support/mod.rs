@@ -38,6 +38,12 @@ pub fn short_limit() -> Duration {
     Duration::from_millis(short())
 }
 
+/// A time after which that limit has passed, also by the coarse clock that times calls without
+/// listeners whose limit is a second or more.
+pub fn past_short() -> Duration {
+    short_limit() + Duration::from_millis(if short() < 1000 { 5 } else { 150 })
+}
+
 /// A gate that stays closed until it is opened.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
