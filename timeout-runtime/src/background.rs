@@ -13,6 +13,7 @@
 //! 4. If the system refuses the only thread, the submitter runs all queued tasks.
 
 use std::collections::VecDeque;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,12 +63,23 @@ one_per_process! {
 /// Paused time does not advance until the task has run: other code of the runtime can depend on it.
 /// Functions that are muted on this thread stay muted while the task runs.
 pub(crate) fn run(task: impl FnOnce() + Send + 'static) {
+    run_each(iter::once(task));
+}
+
+/// As [`run`], for tasks that may run at the same time. Together they hold paused time once.
+pub(crate) fn run_each<T: FnOnce() + Send + 'static>(tasks: impl ExactSizeIterator<Item = T>) {
+    if tasks.len() == 0 {
+        return;
+    }
     let (muted, hold) = (muted::all(), ClockHold::here());
-    let task = move || {
-        muted::mute(&muted, || unwind::contain(task));
-        drop(hold);
-    };
-    BACKGROUND.submit(Box::new(task), MOST);
+    for task in tasks {
+        let (muted, hold) = (muted.clone(), hold.clone());
+        let task = move || {
+            muted::mute(&muted, || unwind::contain(task));
+            drop(hold);
+        };
+        BACKGROUND.submit(Box::new(task), MOST);
+    }
 }
 
 impl Background {

@@ -15,9 +15,7 @@ use super::{Head, NodeRef, NodeWeak, PLAIN, code};
 
 /// Runs each callback on a background thread.
 fn run_callbacks(callbacks: Vec<Callback>) {
-    for callback in callbacks {
-        background::run(move || callback.run());
-    }
+    background::run_each(callbacks.into_iter().map(|callback| || callback.run()));
 }
 
 fn wake(waker: Waker) {
