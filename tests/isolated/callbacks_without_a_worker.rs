@@ -4,11 +4,11 @@
 mod support;
 
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use support::{Gate, Way, block_on, limit, runtime, short};
+use support::{Gate, Way, block_on, eventually, limit, poll_once, runtime, short};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{Outcome, TimeoutError, add_listener, timeout};
 
@@ -43,7 +43,7 @@ fn a_callback_that_blocks_holds_up_no_deadline() {
         },
     ));
     entered.wait();
-    let (sender, ended) = std::sync::mpsc::channel();
+    let (sender, ended) = mpsc::channel();
     let beside = std::thread::spawn(move || {
         let call = Way::AsyncInline.start(&limit("without_a_worker::beside", short()), |_| {
             pending::<Result<(), TimeoutError>>()
@@ -153,4 +153,48 @@ fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
     leave.open();
     assert!(occupied.join().unwrap().is_success());
     assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+/// A callback whose token was cancelled ran after its registration was dropped, if it had to wait
+/// for a thread.
+#[test]
+fn a_callback_that_waits_for_a_thread_is_taken_back() {
+    // More than there are threads for callbacks.
+    const BLOCKED: usize = 1000;
+
+    let leave = Gate::new();
+    let (sender, tokens) = mpsc::channel();
+    let calls = limit("without_a_worker::taken_back", 60_000);
+    let mut call = Way::AsyncInline.start(&calls, move |token| {
+        sender.send(token).unwrap();
+        pending::<Result<(), TimeoutError>>()
+    });
+    assert!(poll_once(&mut call, &Gate::new()).is_pending());
+    let token = tokens.recv().unwrap();
+    let (entered, left) = (Gate::new(), Arc::<AtomicUsize>::default());
+    for _ in 0..BLOCKED {
+        let (entered, held, left) = (entered.clone(), leave.clone(), Arc::clone(&left));
+        let blocks = move || {
+            entered.open();
+            held.wait();
+            left.fetch_add(1, Ordering::SeqCst);
+        };
+        token.on_cancel(blocks).forget();
+    }
+    let ran = Gate::new();
+    let runs = || {
+        let ran = ran.clone();
+        token.on_cancel(move || ran.open())
+    };
+    let (unregistered, dropped) = (runs(), runs());
+    drop(call);
+    entered.wait();
+    let was_prevented = unregistered.unregister();
+    drop(dropped);
+    leave.open();
+    assert!(was_prevented);
+    eventually("all other callbacks have run", || {
+        left.load(Ordering::SeqCst) == BLOCKED
+    });
+    assert!(!ran.is_open());
 }

@@ -1,6 +1,7 @@
 //! [`Links`]: what a token is linked to: its caller, the tokens below, waiters and callbacks.
 //! Guarded by the lock of the node.
 
+use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
 use std::vec;
 
@@ -9,33 +10,60 @@ use crate::frame;
 use crate::memory::Table;
 use crate::muted;
 use crate::parking;
+use crate::sync::lock;
 use crate::timer;
 use crate::unwind::{self, Kept};
 
 use super::node::{NodeRef, NodeWeak};
 use super::parents::{self, Link, Parents};
 
-/// A function that runs when a token is cancelled, and the listeners muted while it runs.
-pub(crate) struct Callback {
-    callback: Kept<Box<dyn FnOnce() + Send>>,
+/// A function that runs when a token is cancelled.
+pub(crate) struct Callback(Arc<CallbackCell>);
+
+/// The function, until it runs or is taken back, and the listeners muted while it runs.
+struct CallbackCell {
+    function: Mutex<Option<Kept<Function>>>,
     muted: Vec<u64>,
 }
 
+type Function = Box<dyn FnOnce() + Send>;
+
+/// Takes a callback back, also one that waits for a thread. Does not keep it alive.
+pub(crate) struct TakeBack(Weak<CallbackCell>);
+
 impl Callback {
-    pub(crate) fn new(callback: impl FnOnce() + Send + 'static) -> Self {
-        Self {
-            callback: Kept::new(Box::new(callback)),
+    pub(crate) fn new(function: impl FnOnce() + Send + 'static) -> Self {
+        Self(Arc::new(CallbackCell {
+            function: Mutex::new(Some(Kept::new(Box::new(function)))),
             muted: muted::all(),
-        }
+        }))
     }
 
-    /// Runs the function outside any call. A panic ends in it.
+    pub(crate) fn downgrade(&self) -> TakeBack {
+        TakeBack(Arc::downgrade(&self.0))
+    }
+
+    /// Runs the function outside any call, unless it was taken back. A panic ends in it.
     pub(crate) fn run(self) {
-        if let Some(callback) = self.callback.take() {
-            muted::mute(&self.muted, || {
-                frame::outside(|| unwind::contain(callback));
+        let Self(cell) = self;
+        if let Some(function) = cell.take().and_then(Kept::take) {
+            muted::mute(&cell.muted, || {
+                frame::outside(|| unwind::contain(function));
             });
         }
+    }
+}
+
+impl CallbackCell {
+    fn take(&self) -> Option<Kept<Function>> {
+        lock(&self.function).take()
+    }
+}
+
+impl TakeBack {
+    /// Drops the function. Returns `false` if it runs, has run, or was dropped with its token.
+    pub(crate) fn take_back(&self) -> bool {
+        self.0.upgrade().is_some_and(|cell| cell.take().is_some())
     }
 }
 

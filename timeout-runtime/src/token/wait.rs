@@ -13,7 +13,7 @@ use crate::parking::CurrentParker;
 use crate::tick::Tick;
 
 use super::CancelToken;
-use super::links::Callback;
+use super::links::{Callback, TakeBack};
 use super::node::NodeWeak;
 
 impl CancelToken {
@@ -92,9 +92,11 @@ impl CancelToken {
     /// ```
     pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
         self.0.ensure_timer();
-        match self.0.add_callback(Callback::new(callback)) {
+        let callback = Callback::new(callback);
+        let take_back = callback.downgrade();
+        match self.0.add_callback(callback) {
             Ok(key) => Registration {
-                place: Some((self.0.downgrade(), key)),
+                place: Some((self.0.downgrade(), key, take_back)),
             },
             Err(callback) => {
                 callback.run();
@@ -233,7 +235,7 @@ impl fmt::Debug for CancelledOwned {
 /// and does not wait for one that runs.
 #[must_use = "dropping the registration takes the callback back; bind it, as in `let _registration = ..`, or call `forget()`"]
 pub struct Registration {
-    place: Option<(NodeWeak, u64)>,
+    place: Option<(NodeWeak, u64, TakeBack)>,
 }
 
 impl Registration {
@@ -250,12 +252,15 @@ impl Registration {
     }
 
     fn take_back(&mut self) -> bool {
-        let Some((node, key)) = self.place.take() else {
+        let Some((node, key, callback)) = self.place.take() else {
             return false;
         };
-        node.upgrade()
-            .and_then(|node| node.remove_callback(key))
-            .is_some()
+        // After a cancellation the callback may still wait for a thread.
+        let is_taken_back = callback.take_back();
+        if let Some(node) = node.upgrade() {
+            drop(node.remove_callback(key));
+        }
+        is_taken_back
     }
 }
 
