@@ -30,7 +30,7 @@ fn every_ending() -> [(CallStatus, Ended); 6] {
             CallStatus::DeadlineExceeded,
             CallContext::current()
                 .with_deadline(Deadline::after(short_limit()))
-                .run(|| long.outcome_inline(stops)),
+                .run(|| long.inline().outcome(stops)),
         ),
         (
             CallStatus::UpstreamCancelled,
@@ -41,7 +41,7 @@ fn every_ending() -> [(CallStatus, Ended); 6] {
         ),
         (
             CallStatus::NotStarted,
-            block_on(long.outcome_task(|_| async { Ok(7) })),
+            block_on(long.as_task().outcome_async(|_| async { Ok(7) })),
         ),
     ]
 }
@@ -146,7 +146,9 @@ fn an_error_is_small_clonable_and_has_its_reason() {
 /// The `io::Error` keeps the timeout error as its source.
 #[test]
 fn an_io_error_holds_the_timeout_error() {
-    let outcome = limit("endings::io", short()).outcome_inline(|token| until_fired(&token));
+    let outcome = limit("endings::io", short())
+        .inline()
+        .outcome(|token| until_fired(&token));
     let error = io::Error::from(outcome.timeout_error().unwrap().clone());
     let inner = error.get_ref().unwrap().downcast_ref::<TimeoutError>();
     assert_eq!(inner.unwrap().name(), "endings::io");
@@ -182,7 +184,8 @@ async fn a_deadline_of_virtual_time_follows_that_time() {
     assert_eq!(deadline.remaining(), Some(Duration::from_secs(600)));
     let inside = CallContext::current().with_deadline(deadline).run(|| {
         limit("endings::crossing", 86_400_000)
-            .outcome_inline(|token| Ok::<_, TimeoutError>(token.remaining()))
+            .inline()
+            .outcome(|token| Ok::<_, TimeoutError>(token.remaining()))
     });
     let left = inside.success().flatten().unwrap();
     assert!(

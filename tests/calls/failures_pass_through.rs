@@ -186,9 +186,9 @@ fn a_failure_in_time_counts_if_the_caller_is_polled_late() {
         let _inside = runtime.enter();
         let ending = catch_unwind(AssertUnwindSafe(|| {
             if on_worker {
-                polled_late(&gates, timeout.outcome_async_on_worker(op))
+                polled_late(&gates, timeout.on_worker().outcome_async(op))
             } else {
-                polled_late(&gates, timeout.outcome_task(op))
+                polled_late(&gates, timeout.as_task().outcome_async(op))
             }
         }));
         match ending {

@@ -48,7 +48,7 @@ fn a_sync_call_never_ends_before_its_limit() {
             let ending = if run.is_multiple_of(2) {
                 timeout.outcome(body)
             } else {
-                timeout.outcome_inline(body)
+                timeout.inline().outcome(body)
             };
             assert_not_early(ms, start, &ending);
         });
@@ -66,8 +66,8 @@ fn an_async_call_never_ends_before_its_limit() {
         };
         let start = Instant::now();
         let ending = match run % 8 {
-            0 => timeout.outcome_async_on_worker(body).await,
-            1..4 => timeout.outcome_task(body).await,
+            0 => timeout.on_worker().outcome_async(body).await,
+            1..4 => timeout.as_task().outcome_async(body).await,
             4 | 5 => timeout.outcome_async(body).await,
             _ => timeout.outcome_async(|_| pending()).await,
         };
@@ -92,7 +92,7 @@ async fn on_a_paused_clock_a_call_ends_at_its_limit() {
             let start = tokio::time::Instant::now();
             let ending: Ending = match way {
                 0 => timeout.outcome_async(|_| pending()).await,
-                _ => timeout.outcome_task(|_| pending()).await,
+                _ => timeout.as_task().outcome_async(|_| pending()).await,
             };
             let measured = start.elapsed();
             assert!(matches!(ending, Outcome::TimedOut(_)), "{ending:?}");
@@ -148,7 +148,7 @@ fn spurious_unparks_neither_end_nor_prolong_a_sync_call() {
             let timeout = limit("never_early::unparked", 50);
             let start = Instant::now();
             let ending = if inline {
-                timeout.outcome_inline(|token| until_fired(&token))
+                timeout.inline().outcome(|token| until_fired(&token))
             } else {
                 timeout.outcome(|token| until_fired(&token))
             };
@@ -198,10 +198,10 @@ fn is_woken_before_its_end(runtime: &Runtime, way: usize, ms: u64) -> bool {
                 let start = Instant::now();
                 let (ending, polls) = match way {
                     0 => stored(waker, timeout.outcome_async(|_| pending())).await,
-                    1 => stored(waker, timeout.outcome_task(|_| pending())).await,
+                    1 => stored(waker, timeout.as_task().outcome_async(|_| pending())).await,
                     _ => {
                         let body = |_| pending();
-                        stored(waker, timeout.outcome_async_on_worker(body)).await
+                        stored(waker, timeout.on_worker().outcome_async(body)).await
                     }
                 };
                 assert_not_early(ms, start, &ending);

@@ -187,7 +187,11 @@ fn an_abandoned_operation_is_reported_unfinished_when_its_runtime_shuts_down() {
     let recorder = record("nothing_is_lost::unfinished");
     let runtime = support::runtime();
     let timeout = limit("nothing_is_lost::unfinished", short());
-    let outcome = runtime.block_on(timeout.outcome_task(|_| pending::<Result<(), TimeoutError>>()));
+    let outcome = runtime.block_on(
+        timeout
+            .as_task()
+            .outcome_async(|_| pending::<Result<(), TimeoutError>>()),
+    );
     assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
     drop(runtime);
     assert_eq!(

@@ -162,7 +162,7 @@ fn a_task_that_was_not_polled_before_the_deadline_never_runs() {
     let outcome = {
         let _inside = runtime.enter();
         let timeout = limit("nothing_starts_late::withdrawn", short());
-        block_on(timeout.outcome_task(|_| async move {
+        block_on(timeout.as_task().outcome_async(|_| async move {
             counted.fetch_add(1, Ordering::SeqCst);
             Ok::<_, TimeoutError>(())
         }))
@@ -189,7 +189,11 @@ fn a_task_that_is_dropped_before_its_first_poll_was_not_started() {
     let mut call = {
         let _inside = runtime.enter();
         let timeout = limit("nothing_starts_late::destroyed", 600_000);
-        let mut call = Box::pin(timeout.outcome_task(|_| async { Ok::<_, TimeoutError>(()) }));
+        let mut call = Box::pin(
+            timeout
+                .as_task()
+                .outcome_async(|_| async { Ok::<_, TimeoutError>(()) }),
+        );
         assert!(poll_once(&mut call, &woken).is_pending());
         call
     };
@@ -209,10 +213,12 @@ fn a_task_without_a_tokio_runtime_does_not_start() {
     let runs = Runs::default();
     let counted = runs.clone();
     let outcome = block_on(
-        limit("nothing_starts_late::no_runtime", 60_000).outcome_task(|_| async move {
-            counted.fetch_add(1, Ordering::SeqCst);
-            Ok::<_, TimeoutError>(())
-        }),
+        limit("nothing_starts_late::no_runtime", 60_000)
+            .as_task()
+            .outcome_async(|_| async move {
+                counted.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, TimeoutError>(())
+            }),
     );
     let Outcome::NotStarted(error) = outcome else {
         panic!("{outcome:?}");

@@ -214,7 +214,7 @@ impl Case {
                 told_apart(self.policy().outcome(move |token| case.operate(&token)))
             }
             (Form::Policy, ..) => {
-                told_apart(self.policy().outcome_inline(|token| case.operate(&token)))
+                told_apart(self.policy().inline().outcome(|token| case.operate(&token)))
             }
             (_, Source::Parameter, true) => given_with_grace::call(way, case, given),
             (_, Source::Parameter, false) => given::call(way, case, given),

@@ -4,11 +4,13 @@ use crate::support;
 use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
-use support::{EVERY_WAY, in_runtime, limit, record, short};
+use support::{EVERY_WAY, block_on, in_runtime, limit, record, short};
 use timeout_runtime::{
-    CancelToken, Deadline, EventKind, InvalidLimit, Outcome, Timeout, TimeoutError, add_listener,
+    CancelToken, Cause, Deadline, EventKind, InvalidLimit, Outcome, Timeout, TimeoutError,
+    add_listener,
 };
 
 #[test]
@@ -70,7 +72,7 @@ fn changing_a_copy_leaves_the_policy_unchanged() {
         .unwrap();
     assert_eq!(original.limit(), Duration::from_secs(60));
     for timeout in [&original, &copy] {
-        let outcome = timeout.outcome_inline(|_| Ok::<_, TimeoutError>(7));
+        let outcome = timeout.inline().outcome(|_| Ok::<_, TimeoutError>(7));
         assert!(outcome.is_success());
     }
     assert_eq!(*told.lock().unwrap(), ["copy"]);
@@ -97,10 +99,18 @@ fn every_call_runner_returns_a_result() {
         let timeout = limit("timeout_policy::calls", short());
         [
             timeout.call(op),
-            timeout.call_inline(op),
+            timeout.inline().call(op),
             in_runtime(timeout.call_async(|token| async move { op(token) })),
-            in_runtime(timeout.call_task(move |token| async move { op(token) })),
-            in_runtime(timeout.call_async_on_worker(move |token| async move { op(token) })),
+            in_runtime(
+                timeout
+                    .as_task()
+                    .call_async(move |token| async move { op(token) }),
+            ),
+            in_runtime(
+                timeout
+                    .on_worker()
+                    .call_async(move |token| async move { op(token) }),
+            ),
         ]
     }
 
@@ -124,7 +134,7 @@ fn every_call_runner_returns_a_result() {
 fn runners_require_only_the_bounds_that_they_need() {
     let timeout = limit("timeout_policy::bounds", 60_000);
     let mut local = Rc::new(vec![1]);
-    let sync = timeout.outcome_inline(|_| {
+    let sync = timeout.inline().outcome(|_| {
         Rc::make_mut(&mut local).push(2);
         Ok::<_, TimeoutError>(&local)
     });
@@ -136,7 +146,7 @@ fn runners_require_only_the_bounds_that_they_need() {
         Ok::<_, TimeoutError>(shared.len())
     }));
     assert_eq!(in_place.success(), Some(8));
-    let on_worker = in_runtime(timeout.outcome_async_on_worker(|_| async {
+    let on_worker = in_runtime(timeout.on_worker().outcome_async(|_| async {
         let local = Rc::new(8);
         tokio::task::yield_now().await;
         Ok::<_, TimeoutError>(*local)
@@ -228,4 +238,74 @@ fn events_identify_their_call_and_worker() {
         "{text}"
     );
     assert!(matches!(event.kind, EventKind::Succeeded));
+}
+
+/// `call_inline`, `call_task` and their like were twenty methods; now a selector chooses the place.
+#[test]
+fn a_selector_chooses_the_place_of_an_operation() {
+    let timeout = limit("timeout_policy::place", 60_000);
+    let here = thread::current().id();
+    let place = |_: CancelToken| Ok::<_, TimeoutError>(thread::current().id());
+    let place_async = move |token| std::future::ready(place(token));
+    assert_ne!(timeout.call(place), Ok(here));
+    assert_ne!(timeout.on_worker().call(place), Ok(here));
+    assert_eq!(timeout.inline().call(place), Ok(here));
+    assert_eq!(block_on(timeout.call_async(place_async)), Ok(here));
+    assert_eq!(block_on(timeout.inline().call_async(place_async)), Ok(here));
+    assert_ne!(
+        block_on(timeout.on_worker().call_async(place_async)),
+        Ok(here)
+    );
+    let task = timeout
+        .as_task()
+        .call_async(|_| async { Ok::<_, TimeoutError>(tokio::task::id()) });
+    assert!(in_runtime(task).is_ok());
+    let outside = block_on(timeout.as_task().outcome_async(place_async));
+    assert_eq!(
+        outside.timeout_error().map(TimeoutError::cause),
+        Some(Cause::NoRuntime)
+    );
+}
+
+/// The compiler could not prove `Send` for a call whose error is a `dyn Error`, inside a task.
+#[test]
+fn calls_of_every_place_can_be_awaited_in_a_spawned_task() {
+    type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+    async fn calls(
+        timeout: Timeout,
+        op: impl AsyncFnOnce() -> Result<u32, BoxError> + Copy,
+    ) -> u32 {
+        let late = |_: Result<u32, BoxError>| ();
+        let inline = timeout.inline().call_async(async |_| op().await).await;
+        let default = timeout.on_late(late).call_async(async |_| op().await).await;
+        let here = timeout.outcome_async(async |_| op().await).await.success();
+        inline.unwrap() + default.unwrap() + here.unwrap()
+    }
+
+    async fn apart(timeout: Timeout, text: String) -> Result<usize, BoxError> {
+        let (one, two) = (text.clone(), text);
+        let task = timeout
+            .as_task()
+            .call_async(async move |_| -> Result<_, BoxError> {
+                tokio::task::yield_now().await;
+                Ok(one.len())
+            });
+        let worker =
+            timeout
+                .on_worker()
+                .on_late(|_| ())
+                .call_async(async move |_| -> Result<_, BoxError> {
+                    tokio::task::yield_now().await;
+                    Ok(two.len())
+                });
+        Ok(task.await? + worker.await?)
+    }
+
+    let timeout = limit("timeout_policy::spawned", 60_000);
+    let runtime = support::runtime();
+    let calls = runtime.spawn(calls(timeout.clone(), async || Ok(7)));
+    assert_eq!(runtime.block_on(calls).unwrap(), 21);
+    let apart = runtime.spawn(apart(timeout, "seven".to_owned()));
+    assert_eq!(runtime.block_on(apart).unwrap().unwrap(), 10);
 }

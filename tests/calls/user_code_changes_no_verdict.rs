@@ -183,7 +183,9 @@ fn listeners_whose_destructors_panic_can_be_removed_together() {
         })
     });
     let call = thread::spawn(|| {
-        limit("user_code::removed_together", LONG).outcome_inline(|_| Ok::<_, TimeoutError>(7))
+        limit("user_code::removed_together", LONG)
+            .inline()
+            .outcome(|_| Ok::<_, TimeoutError>(7))
     });
     entered.wait();
     drop(removed);

@@ -47,7 +47,7 @@ fn contexts_that_are_over() -> Vec<(&'static str, CallContext, Cause)> {
     let past = detached().with_deadline(Deadline::at(long_ago));
     let timed_out = {
         let mut token = None;
-        let outcome = limit("contexts_hold::before", 1).outcome_inline(|own| {
+        let outcome = limit("contexts_hold::before", 1).inline().outcome(|own| {
             token = Some(own.clone());
             until_fired(&own)
         });

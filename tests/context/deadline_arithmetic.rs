@@ -166,7 +166,7 @@ proptest! {
             let before = Instant::now();
             let calls = limit("deadline_arithmetic::crossing", 1 << 50);
             let context = CallContext::detached().with_deadline(deadline);
-            let inside = context.run(|| calls.outcome_inline(|token| {
+            let inside = context.run(|| calls.inline().outcome(|token| {
                 let there = token.remaining().unwrap();
                 let back = CallContext::current().with_deadline(Deadline::after(FAR));
                 Ok::<_, TimeoutError>((there, back.deadline().remaining().unwrap()))

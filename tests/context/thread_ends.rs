@@ -96,7 +96,7 @@ fn calls_can_be_made_at_the_end_of_a_thread() {
         let call = |way: Way| {
             let succeeds = way.run(&limit("thread_ends::succeeds", 60_000), |token| {
                 let inside = limit("thread_ends::inside", 60_000);
-                inside.outcome_inline(|_| token.check()).into_result()?;
+                inside.inline().outcome(|_| token.check()).into_result()?;
                 inside.outcome(|_| Ok::<_, TimeoutError>(7)).into_result()
             });
             let times_out = way.run(&limit("thread_ends::times_out", short()), |t| {
@@ -146,7 +146,7 @@ thread_local! {
 fn call_with_each_runner(timeout: &Timeout) {
     let on_worker = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
     assert_eq!(on_worker.success(), Some(7));
-    let inline = timeout.outcome_inline(|_| Ok::<_, TimeoutError>(7));
+    let inline = timeout.inline().outcome(|_| Ok::<_, TimeoutError>(7));
     assert_eq!(inline.success(), Some(7));
     let polled = block_on(timeout.outcome_async(|_| async { Ok::<_, TimeoutError>(7) }));
     assert_eq!(polled.success(), Some(7));

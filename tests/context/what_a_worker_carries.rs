@@ -92,7 +92,8 @@ fn an_operation_has_the_runtime_of_its_caller() {
     let found = |way: Way| match way {
         Way::AsyncWorker => block_on(
             limit("what_a_worker_carries::runtime", LONG)
-                .outcome_async_on_worker(|_| async { Ok::<_, TimeoutError>(handle_id()) }),
+                .on_worker()
+                .outcome_async(|_| async { Ok::<_, TimeoutError>(handle_id()) }),
         ),
         _ => way.run(&limit("what_a_worker_carries::runtime", LONG), |_| {
             Ok::<_, TimeoutError>(handle_id())

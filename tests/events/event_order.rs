@@ -169,7 +169,7 @@ fn an_operation_leaves_the_abandoned_list_before_its_late_event() {
             let mut abandoned = workers::abandoned().into_iter();
             let is_listed = abandoned.any(|left| left.name == NAME);
             let retry = limit(NAME, LONG).with_max_abandoned(1);
-            let retried = retry.outcome_inline(|_| Ok::<_, TimeoutError>(()));
+            let retried = retry.inline().outcome(|_| Ok::<_, TimeoutError>(()));
             let sight = (is_listed, retried.is_success());
             sender.lock().unwrap().send(sight).unwrap();
         });

@@ -165,7 +165,7 @@ fn sync_calls_that_end_at_their_limit_emit_one_outcome_event() {
         };
         tally.call(round, "one_event_per_call::sync", |timeout| {
             if round.is_multiple_of(4) {
-                timeout.outcome_inline(body)
+                timeout.inline().outcome(body)
             } else {
                 timeout.outcome(body)
             }
@@ -187,9 +187,9 @@ fn async_calls_that_end_at_their_limit_emit_one_outcome_event() {
         };
         tally.call(round, "one_event_per_call::async", |timeout| {
             match round % 4 {
-                0 => runtime.block_on(timeout.outcome_async_on_worker(body)),
+                0 => runtime.block_on(timeout.on_worker().outcome_async(body)),
                 1 => runtime.block_on(timeout.outcome_async(body)),
-                _ => runtime.block_on(timeout.outcome_task(body)),
+                _ => runtime.block_on(timeout.as_task().outcome_async(body)),
             }
         });
     });

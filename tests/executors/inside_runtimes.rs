@@ -89,7 +89,8 @@ fn a_runtime_does_not_wait_for_operations_abandoned_on_workers() {
                     Ok::<_, TimeoutError>(7)
                 });
                 let on_worker = limit("inside_runtimes::stuck", short())
-                    .outcome_async_on_worker(|_| async move {
+                    .on_worker()
+                    .outcome_async(|_| async move {
                         async_body.wait();
                         Ok::<_, TimeoutError>(7)
                     })
@@ -112,7 +113,7 @@ fn a_dropped_runtime_reports_its_abandoned_tasks() {
         let runtime = runtime();
         let timeout = limit("inside_runtimes::task", short()).cancel_on_timeout(false);
         let ending: Outcome<(), TimeoutError> =
-            runtime.block_on(timeout.outcome_task(|_| pending()));
+            runtime.block_on(timeout.as_task().outcome_async(|_| pending()));
         assert!(matches!(ending, Outcome::TimedOut(_)), "{ending:?}");
     });
     assert_eq!(
@@ -137,7 +138,7 @@ fn a_runtime_can_be_dropped_during_a_call() {
             started.send(()).unwrap();
             pending::<Result<(), TimeoutError>>().await
         }));
-        runtime.spawn(timeout.outcome_async_on_worker(|token| async move {
+        runtime.spawn(timeout.on_worker().outcome_async(|token| async move {
             there.send(()).unwrap();
             token.cancelled().await;
             Ok::<_, TimeoutError>(())

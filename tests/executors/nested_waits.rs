@@ -125,7 +125,7 @@ fn a_future_on_a_worker_is_woken_while_one_of_its_polls_blocks() {
         wakes_a_blocked_executor(blocking, report);
         let policy = limit("nested_waits::policy", 20_000);
         wakes_a_blocked_executor(blocking, |parts| {
-            policy.call_async_on_worker(move |_| joined(parts))
+            policy.on_worker().call_async(move |_| joined(parts))
         });
     }
 }

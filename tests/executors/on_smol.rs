@@ -144,14 +144,16 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
         let body = release.clone();
         block_on(async move {
             let answer: Ending = limit("on_smol::worker", 60_000)
-                .outcome_async_on_worker(|_| async {
+                .on_worker()
+                .outcome_async(|_| async {
                     Timer::after(Duration::from_millis(1)).await;
                     Ok(7)
                 })
                 .await;
             assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
             let blocks: Ending = limit("on_smol::worker", short())
-                .outcome_async_on_worker(move |_| async move {
+                .on_worker()
+                .outcome_async(move |_| async move {
                     body.wait();
                     Ok(7)
                 })

@@ -80,7 +80,7 @@ fn a_sync_call_uses_the_systems_clock() {
     thread::spawn(move || {
         in_paused_time(async || {
             let calls = limit("paused_time::sync", 20);
-            let outcome = calls.outcome_inline(|token| {
+            let outcome = calls.inline().outcome(|token| {
                 while !token.is_cancelled() {
                     thread::yield_now();
                 }
@@ -133,7 +133,11 @@ fn a_deadline_keeps_its_time_left_in_a_sync_call() {
         let deadline = Deadline::after(minute);
         let context = CallContext::current().with_deadline(deadline);
         let calls = limit("paused_time::crossing", 3_600_000);
-        let left = || calls.outcome_inline(|token| Ok::<_, TimeoutError>(token.remaining()));
+        let left = || {
+            calls
+                .inline()
+                .outcome(|token| Ok::<_, TimeoutError>(token.remaining()))
+        };
         let outcome = context.run(left);
         assert!(
             matches!(outcome, Outcome::Success(Some(left)) if left <= minute && left > minute / 2),
@@ -179,7 +183,7 @@ fn an_hour_of_paused_time_passes_immediately() {
             let never = async |_| pending::<Result<(), TimeoutError>>().await;
             let outcomes = [
                 calls.outcome_async(never).await,
-                calls.outcome_task(never).await,
+                calls.as_task().outcome_async(never).await,
             ];
             sender.send(outcomes).unwrap();
         });
@@ -207,7 +211,7 @@ async fn is_cancelled_on_worker() -> bool {
     let calls = limit("paused_time::worker", 60_000);
     let wait =
         async |token: CancelToken| Ok::<_, TimeoutError>(token.wait_timeout(WHILE).is_some());
-    let outcome = calls.outcome_async_on_worker(wait).await;
+    let outcome = calls.on_worker().outcome_async(wait).await;
     outcome.success().unwrap_or(true)
 }
 
@@ -247,7 +251,7 @@ fn paused_time_passes_again_once_a_worker_call_has_its_outcome() {
             stuck.wait();
             Ok::<_, TimeoutError>(())
         };
-        let outcome = calls.outcome_async_on_worker(waits).await;
+        let outcome = calls.on_worker().outcome_async(waits).await;
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
         sleep(HOUR).await;
     });
@@ -264,7 +268,7 @@ fn paused_time_passes_again_once_a_worker_call_is_dropped() {
             stuck.wait();
             Ok::<_, TimeoutError>(())
         };
-        let mut call = Box::pin(calls.outcome_async_on_worker(waits));
+        let mut call = Box::pin(calls.on_worker().outcome_async(waits));
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         drop(call);
         sleep(HOUR).await;
@@ -319,7 +323,7 @@ fn outlives_its_runtime(shut_down: fn(Runtime)) -> bool {
             opened.wait();
             Ok::<_, TimeoutError>(())
         };
-        let mut call = Box::pin(calls.outcome_async_on_worker(waits));
+        let mut call = Box::pin(calls.on_worker().outcome_async(waits));
         {
             let _inside = runtime.enter();
             assert!(poll_once(&mut call, &Gate::new()).is_pending());
@@ -354,7 +358,7 @@ fn a_runtime_is_dropped_with_a_task_that_waits_for_a_worker_in_paused_time() {
             stuck.wait();
             Ok::<_, TimeoutError>(())
         };
-        tokio::spawn(calls.outcome_async_on_worker(waits));
+        tokio::spawn(calls.on_worker().outcome_async(waits));
         tokio::task::yield_now().await;
         started.wait();
     });
@@ -375,7 +379,7 @@ fn one_blocking_thread_is_shared_with_an_operation_on_a_worker_in_paused_time() 
             let calls = limit("paused_time::one_thread", 60_000);
             let blocks =
                 async |_| Ok::<_, TimeoutError>(tokio::task::spawn_blocking(|| 7).await.unwrap());
-            calls.outcome_async_on_worker(blocks).await
+            calls.on_worker().outcome_async(blocks).await
         });
         sender.send(outcome.success())
     });

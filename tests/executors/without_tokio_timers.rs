@@ -44,7 +44,8 @@ async fn succeed_and_time_out(name: &'static str) {
         .await;
     assert_timed_out(&raced);
     let on_worker: Ending = limit(name, short())
-        .outcome_async_on_worker(|_| pending())
+        .on_worker()
+        .outcome_async(|_| pending())
         .await;
     assert_timed_out(&on_worker);
 }
@@ -65,7 +66,8 @@ fn a_future_built_outside_a_runtime_works_inside_one() {
             .outcome_async(|_| async { Ok::<_, TimeoutError>(Handle::try_current().is_ok()) });
         let never = limit("without_tokio_timers::outside", short()).outcome_async(|_| pending());
         let task = limit("without_tokio_timers::outside", 60_000)
-            .outcome_task(|_| async { Ok::<_, TimeoutError>(8) });
+            .as_task()
+            .outcome_async(|_| async { Ok::<_, TimeoutError>(8) });
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         assert!(matches!(runtime.block_on(answer), Outcome::Success(true)));
         assert_timed_out(&runtime.block_on(never));
@@ -89,11 +91,16 @@ fn a_task_on_a_runtime_without_timers_keeps_its_limit() {
     crowd::ends(|| {
         for runtime in without_timers() {
             let answer: Ending = runtime.block_on(
-                limit("without_tokio_timers::task", 60_000).outcome_task(|_| async { Ok(7) }),
+                limit("without_tokio_timers::task", 60_000)
+                    .as_task()
+                    .outcome_async(|_| async { Ok(7) }),
             );
             assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
-            let never: Ending = runtime
-                .block_on(limit("without_tokio_timers::task", short()).outcome_task(|_| pending()));
+            let never: Ending = runtime.block_on(
+                limit("without_tokio_timers::task", short())
+                    .as_task()
+                    .outcome_async(|_| pending()),
+            );
             assert_timed_out(&never);
         }
     });
@@ -117,7 +124,11 @@ fn another_executor_keeps_every_limit() {
 #[test]
 fn a_task_outside_a_runtime_is_an_error_that_names_the_reason() {
     let ending: Ending = crowd::ends(|| {
-        block_on(limit("without_tokio_timers::no_runtime", short()).outcome_task(|_| pending()))
+        block_on(
+            limit("without_tokio_timers::no_runtime", short())
+                .as_task()
+                .outcome_async(|_| pending()),
+        )
     });
     let Outcome::NotStarted(error) = ending else {
         panic!("{ending:?}");
@@ -141,7 +152,11 @@ fn sync_calls_need_no_runtime() {
     assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
     let body = |token: CancelToken| until_fired(&token).map(|_| 7);
     assert_timed_out(&limit("without_tokio_timers::sync", short()).outcome(body));
-    assert_timed_out(&limit("without_tokio_timers::sync", short()).outcome_inline(body));
+    assert_timed_out(
+        &limit("without_tokio_timers::sync", short())
+            .inline()
+            .outcome(body),
+    );
     let gate = Gate::new();
     let ignoring = gate.clone();
     let never = limit("without_tokio_timers::sync", short()).outcome(move |_| {

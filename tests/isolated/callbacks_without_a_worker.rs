@@ -31,17 +31,19 @@ fn a_callback_that_blocks_holds_up_no_deadline() {
     busy.wait();
     let (entered, block) = (Gate::new(), leave.clone());
     let is_in = entered.clone();
-    let caller = runtime.spawn(limit("without_a_worker::blocks", short()).outcome_task(
-        |token| async move {
-            token
-                .on_cancel(move || {
-                    is_in.open();
-                    block.wait();
-                })
-                .forget();
-            pending::<Result<(), TimeoutError>>().await
-        },
-    ));
+    let caller = runtime.spawn(
+        limit("without_a_worker::blocks", short())
+            .as_task()
+            .outcome_async(|token| async move {
+                token
+                    .on_cancel(move || {
+                        is_in.open();
+                        block.wait();
+                    })
+                    .forget();
+                pending::<Result<(), TimeoutError>>().await
+            }),
+    );
     entered.wait();
     let (sender, ended) = mpsc::channel();
     let beside = std::thread::spawn(move || {
@@ -97,7 +99,7 @@ fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let slow = Slow(Some(sender));
         let calls = limit("without_a_worker::paused", 1);
-        let outcome = calls.outcome_async_on_worker(move |_| async move {
+        let outcome = calls.on_worker().outcome_async(move |_| async move {
             let _slow = slow;
             Ok::<_, TimeoutError>(7)
         });

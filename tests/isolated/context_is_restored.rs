@@ -279,7 +279,7 @@ fn a_context_is_carried_by_those_who_say_so() {
         let outcome = way.run(&graceful("context::carried"), move |token| {
             let look = || {
                 let inner = limit("context::helper", LONG * 2);
-                let outcome = inner.outcome_inline(Ok::<_, TimeoutError>);
+                let outcome = inner.inline().outcome(Ok::<_, TimeoutError>);
                 let inner = outcome.success().expect("nothing has fired");
                 (Deadline::current(), inner)
             };

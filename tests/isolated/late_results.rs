@@ -200,9 +200,9 @@ fn at_the_limit_every_value_is_handed_out_or_dropped() {
             Ok::<_, TimeoutError>(produce())
         };
         let outcome = match run % 8 {
-            0 => timeout.outcome_inline(sync),
-            1 | 2 => runtime.block_on(timeout.outcome_task(r#async)),
-            3 => runtime.block_on(timeout.outcome_async_on_worker(r#async)),
+            0 => timeout.inline().outcome(sync),
+            1 | 2 => runtime.block_on(timeout.as_task().outcome_async(r#async)),
+            3 => runtime.block_on(timeout.on_worker().outcome_async(r#async)),
             4 => runtime.block_on(timeout.outcome_async(r#async)),
             _ => timeout.outcome(sync),
         };

@@ -47,7 +47,9 @@ const EVERY_REACTION: [Reaction; 5] = [
 fn make_calls(name: &'static str) {
     let on_worker = limit(name, 60_000).outcome(|_| Ok::<_, TimeoutError>(()));
     assert!(on_worker.is_success(), "{on_worker:?}");
-    let inline = limit(name, 60_000).outcome_inline(|_| Ok::<_, TimeoutError>(()));
+    let inline = limit(name, 60_000)
+        .inline()
+        .outcome(|_| Ok::<_, TimeoutError>(()));
     assert!(inline.is_success(), "{inline:?}");
 }
 

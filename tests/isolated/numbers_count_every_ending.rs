@@ -118,7 +118,7 @@ fn calls_that_were_given_up_are_counted() {
         canceller.cancel();
     });
     CallContext::detached().with_token(&token).run(|| {
-        let _ = limit(name, LONG).outcome_inline(|own| {
+        let _ = limit(name, LONG).inline().outcome(|own| {
             begun.open();
             until_fired(&own)
         });
@@ -164,7 +164,9 @@ fn the_gauge_rises_and_falls_with_what_is_abandoned() {
 #[test]
 fn a_label_is_one_line() {
     numbers();
-    let _ = limit("numbers\r\u{202e}", LONG).outcome_inline(|_| Ok::<_, TimeoutError>(()));
+    let _ = limit("numbers\r\u{202e}", LONG)
+        .inline()
+        .outcome(|_| Ok::<_, TimeoutError>(()));
     // Prometheus doubles each backslash.
     assert_eq!(
         told(r"numbers\\r\\u{202e}"),

@@ -151,13 +151,22 @@ fn run_with(
     op: impl FnOnce(CancelToken) -> Answer + Send + 'static,
 ) -> Outcome<u32, Error> {
     let timeout = limit(name, ms);
-    let call = timeout.on_late(on_late);
     match way {
-        Way::SyncWorker => call.outcome(op),
-        Way::SyncInline => call.outcome_inline(op),
-        Way::AsyncInline => block_on(call.outcome_async(|token| async { op(token) })),
-        Way::AsyncTask => in_runtime(call.outcome_task(|token| async { op(token) })),
-        Way::AsyncWorker => block_on(call.outcome_async_on_worker(|token| async { op(token) })),
+        Way::SyncWorker => timeout.on_late(on_late).outcome(op),
+        Way::SyncInline => timeout.inline().on_late(on_late).outcome(op),
+        Way::AsyncInline => block_on(
+            timeout
+                .on_late(on_late)
+                .outcome_async(|token| async { op(token) }),
+        ),
+        Way::AsyncTask => {
+            let call = timeout.as_task().on_late(on_late);
+            in_runtime(call.outcome_async(|token| async { op(token) }))
+        }
+        Way::AsyncWorker => {
+            let call = timeout.on_worker().on_late(on_late);
+            block_on(call.outcome_async(|token| async { op(token) }))
+        }
     }
 }
 
@@ -170,13 +179,22 @@ fn call_with(
     op: impl FnOnce(CancelToken) -> Answer + Send + 'static,
 ) -> Answer {
     let timeout = limit(name, ms);
-    let call = timeout.on_late(on_late);
     match way {
-        Way::SyncWorker => call.call(op),
-        Way::SyncInline => call.call_inline(op),
-        Way::AsyncInline => block_on(call.call_async(|token| async { op(token) })),
-        Way::AsyncTask => in_runtime(call.call_task(|token| async { op(token) })),
-        Way::AsyncWorker => block_on(call.call_async_on_worker(|token| async { op(token) })),
+        Way::SyncWorker => timeout.on_late(on_late).call(op),
+        Way::SyncInline => timeout.inline().on_late(on_late).call(op),
+        Way::AsyncInline => block_on(
+            timeout
+                .on_late(on_late)
+                .call_async(|token| async { op(token) }),
+        ),
+        Way::AsyncTask => {
+            let call = timeout.as_task().on_late(on_late);
+            in_runtime(call.call_async(|token| async { op(token) }))
+        }
+        Way::AsyncWorker => {
+            let call = timeout.on_worker().on_late(on_late);
+            block_on(call.call_async(|token| async { op(token) }))
+        }
     }
 }
 
@@ -426,13 +444,15 @@ fn an_answer_before_a_panicking_destructor_goes_to_on_late_which_may_panic_too()
     for way in [Way::AsyncTask, Way::AsyncWorker] {
         let back = Back::default();
         let taker = back.taker();
-        let call = timeout.on_late(|late| {
+        let late = |late| {
             taker(late);
             panic!("wanted: on_late, and a destructor");
-        });
+        };
         let ending = catch_unwind(AssertUnwindSafe(|| match way {
-            Way::AsyncTask => in_runtime(call.outcome_task(|_| Dropped)),
-            _ => block_on(call.outcome_async_on_worker(|_| Dropped)),
+            Way::AsyncTask => {
+                in_runtime(timeout.as_task().on_late(late).outcome_async(|_| Dropped))
+            }
+            _ => block_on(timeout.on_worker().on_late(late).outcome_async(|_| Dropped)),
         }));
         let panic = ending.expect_err("a panic goes on in the caller");
         assert_eq!(
@@ -492,9 +512,9 @@ fn at_the_limit_every_answer_is_handed_out_or_goes_to_on_late() {
         let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
         let (made, given) = (Arc::clone(&made), Arc::clone(&given));
         let timeout = limit("on_late::edge", 2);
-        let call = timeout.on_late(move |late: Answer| {
+        let late = move |late: Answer| {
             given.fetch_add(usize::from(late.is_ok()), Ordering::SeqCst);
-        });
+        };
         let produce = move || {
             made.fetch_add(1, Ordering::SeqCst);
             Ok(7)
@@ -511,11 +531,11 @@ fn at_the_limit_every_answer_is_handed_out_or_goes_to_on_late() {
             produce()
         };
         let outcome = match run % 8 {
-            0 => call.outcome_inline(sync),
-            1 | 2 => runtime.block_on(call.outcome_task(r#async)),
-            3 => runtime.block_on(call.outcome_async_on_worker(r#async)),
-            4 => runtime.block_on(call.outcome_async(r#async)),
-            _ => call.outcome(sync),
+            0 => timeout.inline().on_late(late).outcome(sync),
+            1 | 2 => runtime.block_on(timeout.as_task().on_late(late).outcome_async(r#async)),
+            3 => runtime.block_on(timeout.on_worker().on_late(late).outcome_async(r#async)),
+            4 => runtime.block_on(timeout.on_late(late).outcome_async(r#async)),
+            _ => timeout.on_late(late).outcome(sync),
         };
         handed.fetch_add(usize::from(outcome.is_success()), Ordering::SeqCst);
     });

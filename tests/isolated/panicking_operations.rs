@@ -58,7 +58,9 @@ fn make(call: usize) -> Result<usize, Call> {
             })
         } else {
             futures::executor::block_on(
-                timeout.outcome_async_on_worker(move |_| async move { Ok(operate(call)) }),
+                timeout
+                    .on_worker()
+                    .outcome_async(move |_| async move { Ok(operate(call)) }),
             )
         }
     }));

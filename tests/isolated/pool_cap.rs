@@ -162,7 +162,7 @@ fn at_the_cap_a_call_waits_for_a_worker_until_its_own_end() {
         .map(|place| {
             let ran = ran.clone();
             let call = thread::spawn(move || {
-                block_on(limit("pool_cap::waits", LONG).outcome_async_on_worker(
+                block_on(limit("pool_cap::waits", LONG).on_worker().outcome_async(
                     move |_| async move {
                         ran.fetch_add(1, Ordering::SeqCst);
                         Ok::<_, TimeoutError>(place)

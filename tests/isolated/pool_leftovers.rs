@@ -127,7 +127,8 @@ fn drain_async_lets_abandoned_tasks_of_its_own_runtime_end() {
         .unwrap();
     let running = runtime.block_on(async {
         let outcome = limit("pool_leftovers::own_runtime", short())
-            .outcome_task(async |_| {
+            .as_task()
+            .outcome_async(async |_| {
                 tokio::time::sleep(2 * support::short_limit()).await;
                 Ok::<_, TimeoutError>(7)
             })

@@ -182,7 +182,11 @@ fn answers_and_failures_are_recorded_with_what_is_known_of_them() {
         let policy = limit("spans::ends", LONG);
         let _ = policy.outcome(|_| Ok::<_, TimeoutError>(()));
         let _ = policy.outcome(|_| Err::<(), _>("two\nlines"));
-        let panics = || policy.outcome_inline(|_| -> Result<(), TimeoutError> { panic!("wanted") });
+        let panics = || {
+            policy
+                .inline()
+                .outcome(|_| -> Result<(), TimeoutError> { panic!("wanted") })
+        };
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
     });
     let start = r#"name="spans::ends" call elapsed limit=60s "#;
@@ -209,7 +213,7 @@ fn answers_and_failures_are_recorded_with_what_is_known_of_them() {
 fn a_name_is_recorded_on_one_line() {
     let seen = recorded(1, || {
         let policy = limit("spans\n\u{202e}", LONG);
-        let _ = policy.outcome_inline(|_| Ok::<_, TimeoutError>(()));
+        let _ = policy.inline().outcome(|_| Ok::<_, TimeoutError>(()));
     });
     // The subscriber prints the text as a literal, and doubles each backslash.
     let start = r#"name="spans\\n\\u{202e}" call elapsed limit=60s "#;
@@ -267,7 +271,7 @@ fn calls_that_were_given_up_are_recorded() {
                 has_begun.wait();
                 canceller.cancel();
             });
-            let _ = policy.outcome_inline(|own| {
+            let _ = policy.inline().outcome(|own| {
                 begun.open();
                 until_fired(&own)
             });

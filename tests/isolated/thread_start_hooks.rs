@@ -61,9 +61,11 @@ fn call_from_hook() -> Result<(), &'static str> {
         is_refused(&calls.outcome(|_| Ok::<_, TimeoutError>(7))),
         "worker",
     )?;
-    let polled = calls.outcome_async_on_worker(async |_| Ok::<_, TimeoutError>(7));
+    let polled = calls
+        .on_worker()
+        .outcome_async(async |_| Ok::<_, TimeoutError>(7));
     holds(is_refused(&block_on(polled)), "polled worker")?;
-    let inline = calls.outcome_inline(|_| Ok::<_, TimeoutError>(7));
+    let inline = calls.inline().outcome(|_| Ok::<_, TimeoutError>(7));
     holds(inline.is_success(), "inline")?;
     let never = block_on(expires.outcome_async(|_| pending::<Result<(), TimeoutError>>()));
     holds(matches!(never, Outcome::TimedOut(_)), "polled")?;

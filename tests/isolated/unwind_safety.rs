@@ -77,8 +77,8 @@ fn the_futures_of_a_policy_are_unwind_safe() {
     let op = |_: CancelToken| std::future::ready(Ok::<u32, TimeoutError>(1));
     movable(&timeout.call_async(op));
     movable(&timeout.outcome_async(op));
-    movable(&timeout.call_task(op));
-    movable(&timeout.call_async_on_worker(op));
+    movable(&timeout.as_task().call_async(op));
+    movable(&timeout.on_worker().call_async(op));
 }
 
 #[test]

@@ -188,18 +188,20 @@ fn a_task_is_inside_at_each_poll_and_not_between() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let call = limit("propagators::polls", LONG).outcome_task(|_| {
-            let mut polls = 0;
-            poll_fn(move |context| {
-                assert_eq!(LABEL.replace("the operation's"), "the caller's");
-                polls += 1;
-                if polls == 3 {
-                    return Poll::Ready(Ok::<_, TimeoutError>(()));
-                }
-                context.waker().wake_by_ref();
-                Poll::Pending
-            })
-        });
+        let call = limit("propagators::polls", LONG)
+            .as_task()
+            .outcome_async(|_| {
+                let mut polls = 0;
+                poll_fn(move |context| {
+                    assert_eq!(LABEL.replace("the operation's"), "the caller's");
+                    polls += 1;
+                    if polls == 3 {
+                        return Poll::Ready(Ok::<_, TimeoutError>(()));
+                    }
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                })
+            });
         let call = tokio::spawn(async {
             LABEL.set("the caller's");
             call.await
@@ -232,14 +234,16 @@ fn the_variables_of_a_task_are_dropped_inside() {
         let (tells, begun) = (Tells(Arc::clone(&seen)), Gate::new());
         let has_begun = begun.clone();
         let runtime = runtime();
-        let call = limit("propagators::variables", LONG).outcome_task(move |_| async move {
-            let _tells = tells;
-            has_begun.open();
-            if !ends {
-                std::future::pending::<()>().await;
-            }
-            Ok::<_, TimeoutError>(())
-        });
+        let call = limit("propagators::variables", LONG)
+            .as_task()
+            .outcome_async(move |_| async move {
+                let _tells = tells;
+                has_begun.open();
+                if !ends {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, TimeoutError>(())
+            });
         let caller = {
             let inside = runtime.handle().clone();
             thread::spawn(move || {
@@ -298,7 +302,7 @@ fn what_ends_in_time_after_its_caller_has_gone_is_told_inside() {
     let (begun, gate) = (Gate::new(), Gate::new());
     let (begins, held) = (begun.clone(), gate.clone());
     let calls = limit("propagators::gone", LONG);
-    let mut call = Box::pin(calls.outcome_async_on_worker(async move |_| {
+    let mut call = Box::pin(calls.on_worker().outcome_async(async move |_| {
         begins.open();
         held.wait();
         Ok::<_, TimeoutError>(())
@@ -332,7 +336,11 @@ fn an_answer_is_not_there_before_all_is_dropped() {
         move || _ = &held_up
     });
     let calls = limit("propagators::dropping", LONG);
-    let mut call = Box::pin(calls.outcome_async_on_worker(async |_| Ok::<_, TimeoutError>(())));
+    let mut call = Box::pin(
+        calls
+            .on_worker()
+            .outcome_async(async |_| Ok::<_, TimeoutError>(())),
+    );
     let mut context = Context::from_waker(Waker::noop());
     assert!(call.as_mut().poll(&mut context).is_pending());
     drop(handle);
@@ -512,7 +520,8 @@ fn what_was_captured_for_a_call_that_never_starts_is_dropped() {
         let _inside = runtime.enter();
         let mut call = Box::pin(
             limit("propagators::withdrawn", LONG)
-                .outcome_task(|_| async { Ok::<_, TimeoutError>(()) }),
+                .as_task()
+                .outcome_async(|_| async { Ok::<_, TimeoutError>(()) }),
         );
         assert!(support::poll_once(&mut call, &Gate::new()).is_pending());
     }

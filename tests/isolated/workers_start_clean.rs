@@ -179,7 +179,8 @@ fn a_listener_hears_of_calls_on_a_worker_that_has_served_it() {
             _ => {}
         });
         let trigger = limit("workers_start_clean::calls_listener", 200_000)
-            .outcome_inline(|_| Ok::<_, TimeoutError>(()));
+            .inline()
+            .outcome(|_| Ok::<_, TimeoutError>(()));
         assert!(trigger.is_success(), "{first:?}");
         gate.lock()
             .unwrap()
@@ -189,7 +190,8 @@ fn a_listener_hears_of_calls_on_a_worker_that_has_served_it() {
 
         let outcome = limit("workers_start_clean::outer", 200_000).outcome(|_| {
             limit("workers_start_clean::on_worker", 200_000)
-                .outcome_inline(|_| Ok::<_, TimeoutError>(()))
+                .inline()
+                .outcome(|_| Ok::<_, TimeoutError>(()))
                 .into_result()
         });
         assert!(outcome.is_success(), "{first:?}: {outcome:?}");

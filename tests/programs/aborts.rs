@@ -37,13 +37,16 @@ fn time_out() {
     let sleeps = |token: CancelToken| token.sleep(FAR);
     let waits = |_: CancelToken| pending::<Result<(), TimeoutError>>();
     assert_cause(&soon().outcome(sleeps), Cause::TimedOut);
-    assert_cause(&soon().outcome_inline(sleeps), Cause::TimedOut);
+    assert_cause(&soon().inline().outcome(sleeps), Cause::TimedOut);
     assert_cause(&block_on(soon().outcome_async(waits)), Cause::TimedOut);
     assert_cause(
-        &block_on(soon().outcome_async_on_worker(waits)),
+        &block_on(soon().on_worker().outcome_async(waits)),
         Cause::TimedOut,
     );
-    assert_cause(&block_on(soon().outcome_task(waits)), Cause::TimedOut);
+    assert_cause(
+        &block_on(soon().as_task().outcome_async(waits)),
+        Cause::TimedOut,
+    );
 }
 
 /// Cancels a call on a worker, and reports its late result.
@@ -97,7 +100,7 @@ fn main() -> ExitCode {
             assert!(succeed().is_success());
         }
         "worker" => drop(limit(FAR).outcome(|_| panic_in_operation())),
-        "inline" => drop(limit(FAR).outcome_inline(|_| panic_in_operation())),
+        "inline" => drop(limit(FAR).inline().outcome(|_| panic_in_operation())),
         "polled" => drop(block_on(
             limit(FAR).outcome_async(|_| async { panic_in_operation() }),
         )),

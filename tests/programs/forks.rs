@@ -49,7 +49,7 @@ mod forks {
         let is_right = if worker_is_expected { answers } else { refused };
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         for _ in 0..2 {
-            let call = calls().outcome_async_on_worker(|_| async { answer() });
+            let call = calls().on_worker().outcome_async(|_| async { answer() });
             if async_first && !is_right(&runtime.block_on(call)) {
                 return 9;
             }
@@ -58,12 +58,12 @@ mod forks {
             }
             async_first = true;
         }
-        if !answers(&calls().outcome_inline(|_| answer())) {
+        if !answers(&calls().inline().outcome(|_| answer())) {
             return 11;
         }
         let (called, is_called) = mpsc::channel();
         let short = Timeout::new("forks", Duration::from_millis(20)).expect("a limit");
-        let expires = short.outcome_inline(move |token| {
+        let expires = short.inline().outcome(move |token| {
             token.on_cancel(move || called.send(()).unwrap()).forget();
             token.sleep(LIMIT).map(|()| 7)
         });

@@ -77,11 +77,14 @@ fn leave_behind(leftover: &str) {
 #[tokio::main(worker_threads = 2)]
 async fn inside_tokio() {
     expect_timeout(&limit(20).outcome(|_| answer(block_for_an_hour)));
-    let on_worker = limit(20).outcome_async_on_worker(|_| async { answer(block_for_an_hour) });
+    let on_worker = limit(20)
+        .on_worker()
+        .outcome_async(|_| async { answer(block_for_an_hour) });
     expect_timeout(&on_worker.await);
     let task = limit(20)
         .cancel_on_timeout(false)
-        .outcome_task(|_| pending::<Result<(), TimeoutError>>());
+        .as_task()
+        .outcome_async(|_| pending::<Result<(), TimeoutError>>());
     expect_timeout(&task.await);
 }
 

@@ -72,16 +72,18 @@ fn stopped_in(case: &str) -> Ending {
     let timeout = calls(LIMIT);
     match case {
         "sync-worker" => timeout.outcome(|token| obeys(&token)),
-        "sync-inline" => timeout.outcome_inline(|token| obeys(&token)),
+        "sync-inline" => timeout.inline().outcome(|token| obeys(&token)),
         "async-inline" => runtime().block_on(timeout.outcome_async(|_| async {
             say_ready();
             pending().await
         })),
         "async-worker" => {
-            let call = timeout.outcome_async_on_worker(|token| async move { obeys(&token) });
+            let call = timeout
+                .on_worker()
+                .outcome_async(|token| async move { obeys(&token) });
             runtime().block_on(call)
         }
-        "async-task" => runtime().block_on(timeout.outcome_task(|token| async move {
+        "async-task" => runtime().block_on(timeout.as_task().outcome_async(|token| async move {
             say_ready();
             token.cancelled().await;
             token.check().map(|()| 7)
@@ -130,7 +132,7 @@ fn answered_before_the_stop() {
     let mut context = Context::from_waker(&waker);
     let (go, may_go) = mpsc::channel();
     let mut call: Pin<Box<dyn Future<Output = Ending>>> =
-        Box::pin(calls(LIMIT).outcome_async_on_worker(|_| async move {
+        Box::pin(calls(LIMIT).on_worker().outcome_async(|_| async move {
             may_go.recv().expect("who goes first");
             Ok(7)
         }));
@@ -182,11 +184,11 @@ mod showered {
         check(32, start.elapsed() >= BRIEF);
 
         let start = Instant::now();
-        let sleeps = calls(LONG).outcome_inline(|token| token.sleep(BRIEF));
+        let sleeps = calls(LONG).inline().outcome(|token| token.sleep(BRIEF));
         check(33, sleeps.is_success() && start.elapsed() >= BRIEF);
 
         let start = Instant::now();
-        let expires = calls(BRIEF).outcome_inline(|token| token.sleep(LONG));
+        let expires = calls(BRIEF).inline().outcome(|token| token.sleep(LONG));
         check(34, matches!(expires, Outcome::TimedOut(_)));
         check(35, start.elapsed() >= BRIEF);
 

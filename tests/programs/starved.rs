@@ -43,18 +43,18 @@ fn cannot_start_early() -> bool {
 
 fn needs_a_worker() -> bool {
     let sync = calls(LONG).outcome(|_| Ok(7));
-    let polled = block_on(calls(LONG).outcome_async_on_worker(|_| async { Ok(7) }));
+    let polled = block_on(calls(LONG).on_worker().outcome_async(|_| async { Ok(7) }));
     is_refused(&sync) && is_refused(&polled)
 }
 
 fn answers() -> bool {
-    let inline = calls(LONG).outcome_inline(|_| Ok::<_, TimeoutError>(7));
+    let inline = calls(LONG).inline().outcome(|_| Ok::<_, TimeoutError>(7));
     let yields = |_| async {
         tokio::task::yield_now().await;
         Ok::<_, TimeoutError>(7)
     };
     let polled = block_on(calls(LONG).outcome_async(yields));
-    let task = block_on(calls(LONG).outcome_task(yields));
+    let task = block_on(calls(LONG).as_task().outcome_async(yields));
     inline.is_success() && polled.is_success() && task.is_success()
 }
 
@@ -65,16 +65,20 @@ fn times_out(ending: impl FnOnce() -> Ending) -> bool {
 }
 
 fn sync_inline() -> Ending {
-    calls(SHORT).outcome_inline(|token| token.sleep(LONG).map(|()| 7))
+    calls(SHORT)
+        .inline()
+        .outcome(|token| token.sleep(LONG).map(|()| 7))
 }
 
 fn sync_inline_below() -> Ending {
-    calls(SHORT).outcome_inline(|token| token.child().sleep(LONG).map(|()| 7))
+    calls(SHORT)
+        .inline()
+        .outcome(|token| token.child().sleep(LONG).map(|()| 7))
 }
 
 /// It never waits, and looks at a token far below its own only.
 fn sync_inline_reads_below() -> Ending {
-    calls(SHORT).outcome_inline(|token| {
+    calls(SHORT).inline().outcome(|token| {
         let (child, start) = (token.child(), Instant::now());
         let below = child.child();
         while start.elapsed() < LONG {
@@ -90,12 +94,16 @@ fn polled() -> Ending {
 }
 
 fn task() -> Ending {
-    block_on(calls(SHORT).outcome_task(|_| pending::<Result<u32, TimeoutError>>()))
+    block_on(
+        calls(SHORT)
+            .as_task()
+            .outcome_async(|_| pending::<Result<u32, TimeoutError>>()),
+    )
 }
 
 /// A call below another one, whose token it waits for.
 fn nested() -> Ending {
-    calls(SHORT).outcome_inline(|_| {
+    calls(SHORT).inline().outcome(|_| {
         let inner = block_on(calls(LONG).outcome_async(|token| async move {
             token.child().cancelled().await;
             token.check().map(|()| 7)

@@ -337,7 +337,7 @@ fn entering(cause: Cause) -> Cause {
 /// A token of a call whose limit has passed.
 fn expired() -> CancelToken {
     let mut kept = None;
-    let outcome = limit("random_trees::expired", 1).outcome_inline(|token| {
+    let outcome = limit("random_trees::expired", 1).inline().outcome(|token| {
         let _ = token.wait_timeout(SOON);
         kept = Some(token);
         Err::<(), _>(())

@@ -215,7 +215,7 @@ impl Way {
     {
         match self {
             Self::SyncWorker => timeout.outcome(op),
-            Self::SyncInline => timeout.outcome_inline(op),
+            Self::SyncInline => timeout.inline().outcome(op),
             _ => in_runtime(self.start(timeout, |token| async { op(token) })),
         }
     }
@@ -233,8 +233,8 @@ impl Way {
     {
         match self {
             Self::AsyncInline => Box::pin(timeout.outcome_async(op)),
-            Self::AsyncTask => Box::pin(timeout.outcome_task(op)),
-            Self::AsyncWorker => Box::pin(timeout.outcome_async_on_worker(op)),
+            Self::AsyncTask => Box::pin(timeout.as_task().outcome_async(op)),
+            Self::AsyncWorker => Box::pin(timeout.on_worker().outcome_async(op)),
             Self::SyncWorker | Self::SyncInline => panic!("{self:?} gives no future"),
         }
     }

@@ -48,7 +48,9 @@ pub fn re_enter() {
     for way in EVERY_WAY {
         works(way);
     }
-    let expires = limit("acts::expires", 20).outcome_inline(|token| until_fired(&token));
+    let expires = limit("acts::expires", 20)
+        .inline()
+        .outcome(|token| until_fired(&token));
     assert!(matches!(expires, Outcome::TimedOut(_)), "{expires:?}");
     drop(add_listener(|_| ()));
     let (token, called) = (CancelToken::new(), Arc::<AtomicBool>::default());

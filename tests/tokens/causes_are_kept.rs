@@ -300,7 +300,8 @@ fn an_operations_own_timeout_error_stays_a_failure() {
     let cancelled = elsewhere.check().unwrap_err();
     let brief = limit("causes_are_kept::elsewhere", 1);
     let timed_out = brief
-        .outcome_inline(|token| {
+        .inline()
+        .outcome(|token| {
             let _ = token.wait_timeout(SOON);
             Err::<(), _>(())
         })

@@ -118,7 +118,7 @@ fn an_async_operation_that_never_yields_times_out_at_its_check() {
 #[test]
 fn with_cancel_false_the_free_functions_report_no_limit() {
     let policy = limit("asking::runs_on", 1).cancel_on_timeout(false);
-    let outcome = policy.outcome_inline(|_| {
+    let outcome = policy.inline().outcome(|_| {
         thread::sleep(Duration::from_millis(20));
         assert!(!is_cancelled() && check().is_ok());
         Ok::<_, TimeoutError>(())

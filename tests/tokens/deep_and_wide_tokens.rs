@@ -180,11 +180,11 @@ fn a_context_takes_any_number_of_tokens() {
         });
         assert_eq!(step("asking", || context.deadline()), Deadline::never());
         let calls = limit("deep_and_wide_tokens::in_context", LONG);
-        let inside = context.run(|| calls.outcome_inline(|_| Ok::<_, TimeoutError>(7)));
+        let inside = context.run(|| calls.inline().outcome(|_| Ok::<_, TimeoutError>(7)));
         assert_eq!(inside.success(), Some(7));
         first.cancel();
         assert!(context.token().is_cancelled());
-        let inside = context.run(|| calls.outcome_inline(|_| Ok::<_, TimeoutError>(7)));
+        let inside = context.run(|| calls.inline().outcome(|_| Ok::<_, TimeoutError>(7)));
         assert!(matches!(inside, Outcome::NotStarted(_)), "{inside:?}");
         step("dropping", || drop(context));
     });

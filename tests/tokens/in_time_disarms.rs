@@ -266,7 +266,7 @@ fn a_call_that_ends_just_in_time_is_not_cancelled_afterwards() {
                 let go = go.clone();
                 let timeout = limit("in_time_disarms::just", 20);
                 runtime.spawn(async move {
-                    let outcome = timeout.outcome_task(|token| async move {
+                    let outcome = timeout.as_task().outcome_async(|token| async move {
                         go.cancelled_owned().await;
                         Ok::<_, TimeoutError>(token)
                     });

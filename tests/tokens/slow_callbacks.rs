@@ -193,8 +193,9 @@ fn callbacks_of_one_token_may_unregister_each_other_and_themselves() {
                 }
             };
             if by_deadline {
-                let outcome =
-                    limit("slow_callbacks::each_other", short()).outcome_inline(|token| {
+                let outcome = limit("slow_callbacks::each_other", short())
+                    .inline()
+                    .outcome(|token| {
                         register(&token);
                         until_fired(&token)
                     });

@@ -70,13 +70,15 @@ fn is_cancelled_unattended(way: Way, ms: u64) -> bool {
 fn a_token_is_cancelled_while_its_caller_is_blocked() {
     with_time_enough(|ms| {
         let mut in_vain = false;
-        let seen = limit("tokens_without_waiters::seen", ms).outcome_inline(|token| {
-            in_vain = waits_and_gives_up(&token);
-            let below = token.child();
-            eventually("the token is cancelled", || token.is_cancelled());
-            eventually("the child is cancelled", || below.is_cancelled());
-            Ok::<_, TimeoutError>(())
-        });
+        let seen = limit("tokens_without_waiters::seen", ms)
+            .inline()
+            .outcome(|token| {
+                in_vain = waits_and_gives_up(&token);
+                let below = token.child();
+                eventually("the token is cancelled", || token.is_cancelled());
+                eventually("the child is cancelled", || below.is_cancelled());
+                Ok::<_, TimeoutError>(())
+            });
         assert!(matches!(seen, Outcome::TimedOut(_)), "{seen:?}");
         in_vain
     });
@@ -86,12 +88,14 @@ fn a_token_is_cancelled_while_its_caller_is_blocked() {
 #[test]
 fn a_child_is_cancelled_after_its_parent_was_dropped() {
     let (sender, receiver) = mpsc::channel();
-    let outcome = limit("tokens_without_waiters::below", 20).outcome_inline(|token| {
-        sender.send(token.child()).unwrap();
-        drop(token);
-        std::thread::sleep(Duration::from_millis(40));
-        Ok::<_, TimeoutError>(())
-    });
+    let outcome = limit("tokens_without_waiters::below", 20)
+        .inline()
+        .outcome(|token| {
+            sender.send(token.child()).unwrap();
+            drop(token);
+            std::thread::sleep(Duration::from_millis(40));
+            Ok::<_, TimeoutError>(())
+        });
     assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
     let below = receiver.recv().unwrap();
     eventually("the child is cancelled", || below.is_cancelled());

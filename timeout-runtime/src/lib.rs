@@ -55,7 +55,7 @@ pub use outcome::{CallStatus, Outcome};
 pub use propagator::{PropagatorHandle, add_propagator};
 pub use returns::{Ending, FromTimeout, panic_on_timeout};
 pub use timeout::within::{TimeoutFutureExt, Within, within, within_blocking};
-pub use timeout::{Timeout, WithOnLate};
+pub use timeout::{Runner, Timeout, place};
 pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};
 
 #[cfg(feature = "macros")]

@@ -1,45 +1,44 @@
 //! [`Timeout`]: the policy behind the attribute, usable without it.
 
-mod with_on_late;
+pub mod place;
+mod runner;
 pub(crate) mod within;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::convert::{IntoOutcome, IntoResult, IntoReturn};
-use crate::call::inline;
 use crate::call::options::CallOptions;
-use crate::call::polled::InlineCall;
-use crate::call::report::Classify;
-#[cfg(feature = "tokio")]
-use crate::call::task;
-use crate::call::worker;
 use crate::error::{InvalidLimit, TimeoutError};
 use crate::event::Event;
 use crate::event::clock::{OwnClock, TimestampClock};
 use crate::event::listener::Own;
 use crate::outcome::Outcome;
 use crate::policy::{Policy, PolicyRef};
-use crate::returns::of_result;
 use crate::token::CancelToken;
 
-pub use with_on_late::WithOnLate;
+#[cfg(feature = "tokio")]
+use place::AsTask;
+use place::{ByDefault, Inline, OnWorker};
 
-/// A limit with a name, and what is to happen when it passes.
+pub use runner::Runner;
+
+/// A named limit and the policy around it, as a value: what the attribute sets, for operations that
+/// are closures.
 ///
-/// It runs operations as an annotated function would, in five ways; each gives a `Result` (`call…`) or an [`Outcome`]
-/// (`outcome…`).
+/// Four methods run an operation. `call` and `call_async` give a `Result`; `outcome` and
+/// `outcome_async` give an [`Outcome`], which tells all endings apart. Each operation takes its
+/// [`CancelToken`]. A selector in front of them chooses the place:
 ///
-/// | runner | the operation runs | must be |
+/// | place | sync: `call`, `outcome` | async: `call_async`, `outcome_async` |
 /// |---|---|---|
-/// | [`call`](Self::call) | on a worker thread, the caller is parked | `Send + 'static` |
-/// | [`call_inline`](Self::call_inline) | on the caller's thread | |
-/// | [`call_async`](Self::call_async) | polled in place | |
-/// | `call_task` | as a task of the Tokio runtime around the call | `Send + 'static` |
-/// | [`call_async_on_worker`](Self::call_async_on_worker) | built and polled on a worker thread | its maker `Send + 'static` |
+/// | none | on a worker | polled in place |
+/// | [`inline()`](Self::inline) | on the caller's thread; may borrow | polled in place; may borrow |
+/// | [`on_worker()`](Self::on_worker) | on a worker: `Send + 'static` | on a worker: the closure is `Send + 'static`, its future need not be `Send` |
+/// | `as_task()` | | a Tokio task: closure and future are `Send + 'static` |
+///
+/// [`on_late`](Self::on_late) adds a function for results that come too late.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,7 +47,7 @@ pub use with_on_late::WithOnLate;
 /// let inventory = Timeout::new("inventory", Duration::from_millis(20))?;
 /// let stock: Result<u32, TimeoutError> = inventory.call(|token| {
 ///     loop {
-///         token.check()?; // the signal
+///         token.check()?; // an error after 20 ms
 ///         std::thread::yield_now();
 ///     }
 /// });
@@ -64,7 +63,8 @@ pub struct Timeout {
 }
 
 impl Timeout {
-    /// A limit of `limit` for calls named `name`.
+    /// Makes a policy for calls named `name`, with `limit` for each. [`Duration::MAX`] means no
+    /// limit.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Timeout {
         .with_limit(limit)
     }
 
-    /// The same with another limit. [`Duration::MAX`] means none.
+    /// Changes the limit. [`Duration::MAX`] means no limit.
     ///
     /// # Errors
     ///
@@ -92,42 +92,138 @@ impl Timeout {
         Ok(self)
     }
 
-    /// Whether the token fires at the limit, by default yes. With `false` the operation is not told and runs on, abandoned.
+    /// Whether the limit cancels the operation's token; by default, it does. With `false` the
+    /// operation keeps running, abandoned, and its nested calls are not bound by the limit.
     #[must_use]
     pub fn cancel_on_timeout(self, cancel: bool) -> Self {
         self.with_policy(|policy| policy.cancel = cancel)
     }
 
-    /// How long past the signal an operation may still deliver its answer. The caller waits for limit and grace at most. Without
-    /// meaning where the limit gives no signal.
+    /// How long after the cancellation a result still counts; by default, not at all. The caller
+    /// waits at most limit + grace. Without effect if the limit does not cancel the token.
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How many abandoned operations of this name are too many to start another; by default half the worker cap.
+    /// Refuses to start an operation while `most` operations of this name are abandoned; by default
+    /// half of the worker cap.
     #[must_use]
     pub fn with_max_abandoned(mut self, most: usize) -> Self {
         self.max_abandoned = Some(most);
         self
     }
 
-    /// A listener for the events of this policy's calls, besides the registered ones. It is told first.
+    /// Adds a listener for the events of this policy's calls. It receives each event before the
+    /// listeners of the process. A second listener replaces the first.
     #[must_use]
     pub fn with_listener(self, listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         let own = Own::new(Arc::new(listener));
         self.with_policy(|policy| policy.listener = Some(own))
     }
 
-    /// The clock for the timestamps of events. It has no say in the limit.
+    /// Sets the clock for the timestamps of events. The limit does not depend on it.
     #[must_use]
     pub fn with_clock(self, clock: impl TimestampClock + 'static) -> Self {
         self.with_policy(|policy| policy.clock = Some(OwnClock::new(Arc::new(clock))))
     }
 
-    /// The same for one call, with a function that gets the answer if callers no longer get it, to give back what is in it. It is called as that of the
-    /// attribute's `on_late`.
+    fn with_policy(mut self, edit: impl FnOnce(&mut Policy)) -> Self {
+        edit(Arc::make_mut(&mut self.policy));
+        self
+    }
+
+    /// The name of the calls.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.policy.name
+    }
+
+    /// The limit of each call.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    fn options(&self) -> CallOptions {
+        CallOptions {
+            max_abandoned: self.max_abandoned,
+            ..CallOptions::new(PolicyRef::Shared(Arc::clone(&self.policy)))
+        }
+        .limit(self.limit)
+        .grace(self.grace)
+    }
+
+    /// Runs the operation of the next call where its caller is: a sync one on the caller's thread,
+    /// an async one polled in place. It may borrow.
+    ///
+    /// The caller gets its error only when a sync operation returns, or when a poll does.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// let sum = Timeout::new("sum", Duration::from_secs(5))?;
+    /// let rows = vec![1, 2, 3];
+    /// let total = sum.inline().call(|_token| Ok::<u32, TimeoutError>(rows.iter().sum()));
+    /// assert_eq!(total, Ok(6));
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
+    pub fn inline(&self) -> Runner<'_, Inline> {
+        Runner::new(self)
+    }
+
+    /// Runs the operation of the next call on a worker thread. An async one is built and polled
+    /// there: its future need not be `Send`, and may block.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let parse = Timeout::new("parse", Duration::from_secs(5))?;
+    /// let parsed = parse
+    ///     .on_worker()
+    ///     .call_async(|_token| async {
+    ///         let shared = Rc::new(7);
+    ///         std::future::ready(()).await;
+    ///         Ok::<u32, TimeoutError>(*shared)
+    ///     })
+    ///     .await?;
+    /// assert_eq!(parsed, 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_worker(&self) -> Runner<'_, OnWorker> {
+        Runner::new(self)
+    }
+
+    /// Spawns the operation of the next call on the Tokio runtime around the call. Async operations
+    /// only. Outside a runtime the call is not started, with
+    /// [`Cause::NoRuntime`](crate::Cause::NoRuntime).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ping = Timeout::new("ping", Duration::from_secs(5))?;
+    /// let pong = ping.as_task().call_async(|_token| async { Ok::<u32, TimeoutError>(7) }).await?;
+    /// assert_eq!(pong, 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tokio")]
+    pub fn as_task(&self) -> Runner<'_, AsTask> {
+        Runner::new(self)
+    }
+
+    /// Gives a late result of the next call to `function`: a result that the caller does not get,
+    /// because the call has ended before. See [`Runner::on_late`].
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -145,65 +241,22 @@ impl Timeout {
     /// assert!(connection.unwrap().is_some());
     /// # Ok::<(), timeout_runtime::InvalidLimit>(())
     /// ```
-    pub fn on_late<T, E, L>(&self, function: L) -> WithOnLate<'_, T, E, L>
+    pub fn on_late<T, E, G>(&self, function: G) -> Runner<'_, ByDefault, G>
     where
-        L: FnOnce(Result<T, E>),
+        G: FnOnce(Result<T, E>),
     {
-        WithOnLate::new(self, function)
+        self.runner().on_late(function)
     }
 
-    fn with_policy(mut self, edit: impl FnOnce(&mut Policy)) -> Self {
-        edit(Arc::make_mut(&mut self.policy));
-        self
+    fn runner(&self) -> Runner<'_, ByDefault> {
+        Runner::new(self)
     }
 
-    /// The name of the calls.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.policy.name
-    }
-
-    /// The limit.
-    #[must_use]
-    pub fn limit(&self) -> Duration {
-        self.limit
-    }
-
-    fn options(&self) -> CallOptions {
-        CallOptions {
-            max_abandoned: self.max_abandoned,
-            ..CallOptions::new(PolicyRef::Shared(Arc::clone(&self.policy)))
-        }
-        .limit(self.limit)
-        .grace(self.grace)
-    }
-
-    fn run_inline<R, F, Fut, M>(
-        &self,
-        op: F,
-        classify: Classify<R>,
-        convert: M,
-    ) -> impl Future<Output = M::Output> + use<R, F, Fut, M>
-    where
-        F: FnOnce(CancelToken) -> Fut,
-        Fut: Future<Output = R>,
-        M: IntoReturn<R>,
-    {
-        let options = self.options();
-        async move {
-            let mut call = InlineCall::new(options);
-            let token = call.param();
-            // Called inside the call, and only if that starts.
-            let op = pin!(async move { op(token).await });
-            call.run(op, classify, convert).await
-        }
-    }
-
-    /// Runs `op` on a worker thread; the calling thread is parked until the verdict.
+    /// Runs a sync operation on a worker thread; the calling thread is parked until the outcome.
     ///
     /// # Errors
     ///
-    /// The operation's own, and a [`TimeoutError`] converted where there is no answer.
+    /// The operation's own error, or the [`TimeoutError`] converted if there is no result in time.
     ///
     /// # Panics
     ///
@@ -214,10 +267,10 @@ impl Timeout {
         T: Send + 'static,
         E: From<TimeoutError> + fmt::Debug + Send + 'static,
     {
-        IntoResult.into_return(worker::sync_worker(self.options(), of_result, op))
+        self.runner().call(op)
     }
 
-    /// As [`call`](Self::call), with every ending told apart.
+    /// As [`call`](Self::call), with an [`Outcome`].
     ///
     /// # Panics
     ///
@@ -228,47 +281,19 @@ impl Timeout {
         T: Send + 'static,
         E: fmt::Debug + Send + 'static,
     {
-        Outcome::of(worker::sync_worker(self.options(), of_result, op))
+        self.runner().outcome(op)
     }
 
-    /// Runs `op` on the calling thread. It may borrow, and the caller is free only when it returns.
+    /// Runs an async operation, polled in place; it may borrow. The clock starts at the first poll,
+    /// which also calls `op`. At the limit the token is cancelled, the future is polled once more,
+    /// and dropped.
+    ///
+    /// Cancel safe if the operation is: dropping the call cancels the operation's token and drops
+    /// the operation.
     ///
     /// # Errors
     ///
-    /// The operation's own, and a [`TimeoutError`] converted where its answer came too late.
-    ///
-    /// # Panics
-    ///
-    /// If `op` panics, with that panic.
-    pub fn call_inline<T, E, F>(&self, op: F) -> Result<T, E>
-    where
-        F: FnOnce(CancelToken) -> Result<T, E>,
-        E: From<TimeoutError> + fmt::Debug,
-    {
-        IntoResult.into_return(inline::sync_inline(self.options(), of_result, op))
-    }
-
-    /// As [`call_inline`](Self::call_inline), with every ending told apart.
-    ///
-    /// # Panics
-    ///
-    /// If `op` panics, with that panic.
-    pub fn outcome_inline<T, E, F>(&self, op: F) -> Outcome<T, E>
-    where
-        F: FnOnce(CancelToken) -> Result<T, E>,
-        E: fmt::Debug,
-    {
-        Outcome::of(inline::sync_inline(self.options(), of_result, op))
-    }
-
-    /// Polls the future of `op` in place. At the limit the token fires, the future is polled once more, and dropped. The clock
-    /// starts at the first poll.
-    ///
-    /// Cancel safe if the operation is; dropping the call fires the token.
-    ///
-    /// # Errors
-    ///
-    /// The operation's own, and a [`TimeoutError`] converted where there is no answer.
+    /// The operation's own error, or the [`TimeoutError`] converted if there is no result in time.
     ///
     /// # Panics
     ///
@@ -282,10 +307,10 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: From<TimeoutError> + fmt::Debug,
     {
-        self.run_inline(op, of_result, IntoResult)
+        self.runner().call_async(op)
     }
 
-    /// As [`call_async`](Self::call_async), with every ending told apart.
+    /// As [`call_async`](Self::call_async), with an [`Outcome`].
     ///
     /// # Panics
     ///
@@ -299,93 +324,7 @@ impl Timeout {
         Fut: Future<Output = Result<T, E>>,
         E: fmt::Debug,
     {
-        self.run_inline(op, of_result, IntoOutcome)
-    }
-
-    /// Spawns the future of `op` on the Tokio runtime around the call, where it may outlive the caller's wait.
-    ///
-    /// Dropping the call fires the token and leaves the operation abandoned until it ends.
-    ///
-    /// # Errors
-    ///
-    /// The operation's own, and a [`TimeoutError`] converted where there is no answer; outside a Tokio runtime at once.
-    ///
-    /// # Panics
-    ///
-    /// If the operation panics while the caller waits, with that panic.
-    #[cfg(feature = "tokio")]
-    pub fn call_task<T, E, F, Fut>(
-        &self,
-        op: F,
-    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F, Fut>
-    where
-        F: FnOnce(CancelToken) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, E>> + Send + 'static,
-        T: Send + 'static,
-        E: From<TimeoutError> + fmt::Debug + Send + 'static,
-    {
-        task::async_task(self.options(), of_result, op, IntoResult)
-    }
-
-    /// As [`call_task`](Self::call_task), with every ending told apart.
-    ///
-    /// # Panics
-    ///
-    /// If the operation panics while the caller waits, with that panic.
-    #[cfg(feature = "tokio")]
-    pub fn outcome_task<T, E, F, Fut>(
-        &self,
-        op: F,
-    ) -> impl Future<Output = Outcome<T, E>> + Send + use<T, E, F, Fut>
-    where
-        F: FnOnce(CancelToken) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, E>> + Send + 'static,
-        T: Send + 'static,
-        E: fmt::Debug + Send + 'static,
-    {
-        task::async_task(self.options(), of_result, op, IntoOutcome)
-    }
-
-    /// Builds and polls the future of `op` on a worker thread: it need not be `Send`, and may block.
-    ///
-    /// Dropping the call fires the token and leaves the operation abandoned until it ends.
-    ///
-    /// # Errors
-    ///
-    /// The operation's own, and a [`TimeoutError`] converted where there is no answer.
-    ///
-    /// # Panics
-    ///
-    /// If the operation panics while the caller waits, with that panic.
-    pub fn call_async_on_worker<T, E, F, Fut>(
-        &self,
-        op: F,
-    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F, Fut>
-    where
-        F: FnOnce(CancelToken) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, E>>,
-        T: Send + 'static,
-        E: From<TimeoutError> + fmt::Debug + Send + 'static,
-    {
-        worker::async_worker(self.options(), of_result, op, IntoResult)
-    }
-
-    /// As [`call_async_on_worker`](Self::call_async_on_worker), with every ending told apart.
-    ///
-    /// # Panics
-    ///
-    /// If the operation panics while the caller waits, with that panic.
-    pub fn outcome_async_on_worker<T, E, F, Fut>(
-        &self,
-        op: F,
-    ) -> impl Future<Output = Outcome<T, E>> + Send + use<T, E, F, Fut>
-    where
-        F: FnOnce(CancelToken) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, E>>,
-        T: Send + 'static,
-        E: fmt::Debug + Send + 'static,
-    {
-        worker::async_worker(self.options(), of_result, op, IntoOutcome)
+        self.runner().outcome_async(op)
     }
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn call(job: Job, written: Written) -> Answer {
         (Way::Worker, Written::Policy) => {
             context(&job).run(|| policy.call(move |token| job.run(&token)))
         }
-        (_, Written::Policy) => context(&job).run(|| policy.call_inline(|token| job.run(&token))),
+        (_, Written::Policy) => context(&job).run(|| policy.inline().call(|token| job.run(&token))),
         _ => inline(&job),
     }
 }
@@ -92,13 +92,13 @@ pub(crate) fn start(job: Job, written: Written) -> Call {
         (Way::Task, Written::Untold) => Box::pin(task_untold(job)),
         (Way::Task, Written::Policy) => {
             let op = async move |token| job.run_async(&token).await;
-            Box::pin(context.scope(policy.call_task(op)))
+            Box::pin(context.scope(policy.as_task().call_async(op)))
         }
         (Way::AsyncOnWorker, Written::Attribute) => Box::pin(async_on_worker(job)),
         (Way::AsyncOnWorker, Written::Untold) => Box::pin(async_on_worker_untold(job)),
         (Way::AsyncOnWorker, Written::Policy) => {
             let op = async move |token| job.run_async(&token).await;
-            Box::pin(context.scope(policy.call_async_on_worker(op)))
+            Box::pin(context.scope(policy.on_worker().call_async(op)))
         }
         (_, Written::Policy) => {
             let op = async move |token| job.run_async(&token).await;

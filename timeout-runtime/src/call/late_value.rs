@@ -30,7 +30,30 @@ impl<R, L: FnOnce(R)> OnLate<R, L> {
     pub(crate) fn new(function: L) -> Self {
         Self {
             function,
-            call: |function, value| function(value),
+            call: |function, value| {
+                unwind::contain(|| frame::outside(|| function(value)));
+            },
+        }
+    }
+}
+
+/// A function that takes late values, or `()`, with which a late value is dropped.
+pub trait LateFunction<R>: Sized {
+    #[doc(hidden)]
+    fn on_late(self) -> OnLate<R, Self>;
+}
+
+impl<R, L: FnOnce(R)> LateFunction<R> for L {
+    fn on_late(self) -> OnLate<R, L> {
+        OnLate::new(self)
+    }
+}
+
+impl<R> LateFunction<R> for () {
+    fn on_late(self) -> OnLate<R, ()> {
+        OnLate {
+            function: (),
+            call: |(), value| drop(value),
         }
     }
 }
@@ -128,7 +151,7 @@ impl<R, L> LateGuard<R, L> {
 impl<R, L> Drop for LateGuard<R, L> {
     fn drop(&mut self) {
         if let Some((value, on_late)) = self.0.take() {
-            unwind::contain(|| frame::outside(|| (on_late.call)(on_late.function, value)));
+            (on_late.call)(on_late.function, value);
         }
     }
 }

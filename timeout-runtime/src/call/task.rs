@@ -35,6 +35,17 @@ pub struct Spawn<R, A, F, Fut> {
     shape: PhantomData<fn(A) -> Fut>,
 }
 
+impl<R, A, F, Fut> Spawn<R, A, F, Fut> {
+    pub(crate) fn new(options: CallOptions, classify: Classify<R>, op: F) -> Self {
+        Self {
+            options,
+            classify,
+            op,
+            shape: PhantomData,
+        }
+    }
+}
+
 impl<R, A, F, Fut> fmt::Debug for Spawn<R, A, F, Fut> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spawn").finish_non_exhaustive()
@@ -101,13 +112,7 @@ pub(crate) fn async_task<R, A, F, Fut, M>(
     op: F,
     convert: M,
 ) -> WaitingCall<R, Spawn<R, A, F, Fut>, M> {
-    let launch = Spawn {
-        options,
-        classify,
-        op,
-        shape: PhantomData,
-    };
-    WaitingCall::new(launch, convert)
+    WaitingCall::new(Spawn::new(options, classify, op), convert)
 }
 
 /// The operation's side of a call, for operations of any type.

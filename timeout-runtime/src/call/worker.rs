@@ -126,6 +126,17 @@ pub struct OnWorker<R, A, F, Fut> {
     shape: PhantomData<fn(A) -> Fut>,
 }
 
+impl<R, A, F, Fut> OnWorker<R, A, F, Fut> {
+    pub(crate) fn new(options: CallOptions, classify: Classify<R>, op: F) -> Self {
+        Self {
+            options,
+            classify,
+            op,
+            shape: PhantomData,
+        }
+    }
+}
+
 impl<R, A, F, Fut> fmt::Debug for OnWorker<R, A, F, Fut> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnWorker").finish_non_exhaustive()
@@ -168,11 +179,5 @@ pub(crate) fn async_worker<R, A, F, Fut, M>(
     op: F,
     convert: M,
 ) -> WaitingCall<R, OnWorker<R, A, F, Fut>, M> {
-    let launch = OnWorker {
-        options,
-        classify,
-        op,
-        shape: PhantomData,
-    };
-    WaitingCall::new(launch, convert)
+    WaitingCall::new(OnWorker::new(options, classify, op), convert)
 }

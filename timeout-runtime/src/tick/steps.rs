@@ -93,18 +93,20 @@ impl Way {
     ) -> Outcome<u32, TimeoutError> {
         match self {
             Self::SyncWorker => timeout.outcome(op),
-            Self::SyncInline => timeout.outcome_inline(op),
+            Self::SyncInline => timeout.inline().outcome(op),
             Self::AsyncInline => {
                 parking::block_on(timeout.outcome_async(|token| async { op(token) }))
             }
-            Self::AsyncWorker => {
-                parking::block_on(timeout.outcome_async_on_worker(|token| async { op(token) }))
-            }
+            Self::AsyncWorker => parking::block_on(
+                timeout
+                    .on_worker()
+                    .outcome_async(|token| async { op(token) }),
+            ),
             #[cfg(feature = "tokio")]
             Self::AsyncTask => tokio::runtime::Builder::new_current_thread()
                 .build()
                 .unwrap()
-                .block_on(timeout.outcome_task(|token| async { op(token) })),
+                .block_on(timeout.as_task().outcome_async(|token| async { op(token) })),
         }
     }
 

@@ -71,7 +71,7 @@ fn ended_calls_leave_no_link_on_a_parent_that_outlives_them() {
         for n in 0..100 {
             let ending = calls.call(move |_| if n % 3 == 0 { Err(error()) } else { Ok(n) });
             assert_eq!(ending.is_err(), n % 3 == 0);
-            let inline = calls.call_inline(|_| Ok::<_, TimeoutError>(n));
+            let inline = calls.inline().call(|_| Ok::<_, TimeoutError>(n));
             assert!(inline.is_ok());
         }
     });
