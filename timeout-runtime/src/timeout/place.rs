@@ -109,8 +109,7 @@ impl Place for ByDefault {
 }
 
 impl Place for Inline {
-    type Call<R, L, F, Fut, M> =
-        ReturnedFutureCall<LateGuard<R, L>, GuardedFuture<Lazy<F, Fut>, R, L>, Disarm<M>>;
+    type Call<R, L, F, Fut, M> = InPlace<R, L, F, Fut, M>;
 }
 
 impl Place for OnWorker {
@@ -340,6 +339,13 @@ impl<F: FnOnce(CancelToken) -> Fut, Fut: Future> Future for Lazy<F, Fut> {
         }
     }
 }
+
+/// A call whose operation is polled in place.
+type InPlace<R, L, F, Fut, M> =
+    ReturnedFutureCall<LateGuard<R, L>, LazyGuarded<R, L, F, Fut>, Disarm<M>>;
+
+/// The operation of such a call.
+type LazyGuarded<R, L, F, Fut> = GuardedFuture<Lazy<F, Fut>, R, L>;
 
 /// A call whose operation runs apart from its caller.
 type Apart<P, R, L, F, Fut, M> = WaitingCall<LateGuard<R, L>, LaunchAt<P, R, L, F, Fut>, Disarm<M>>;
