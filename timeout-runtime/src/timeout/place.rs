@@ -79,6 +79,7 @@ pub trait AsyncPlace<F, Fut, T, E, L>: Place {
     ) -> Self::Call<Result<T, E>, L, F, Fut, M>;
 
     #[doc(hidden)]
+    #[allow(clippy::type_complexity)] // Each parameter is part of the call's type.
     fn poll<M: IntoReturn<Result<T, E>>>(
         call: Pin<&mut Self::Call<Result<T, E>, L, F, Fut, M>>,
         context: &mut Context<'_>,
