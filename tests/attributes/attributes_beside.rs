@@ -22,7 +22,7 @@ mod of_the_compiler {
     /// And below.
     #[inline]
     #[cfg(not(any()))]
-    #[must_use = "it is the answer"]
+    #[must_use = "it is the result"]
     pub(super) fn kept() -> Option<u32> {
         Some(7)
     }
@@ -70,12 +70,12 @@ mod of_the_compiler {
 fn attributes_of_the_compiler_are_kept() {
     use of_the_compiler::*;
 
-    #[expect(unused_must_use, reason = "it is kept")]
+    #[expect(unused_must_use, reason = "the attribute is kept")]
     fn ignores() {
         kept();
     }
     ignores();
-    #[expect(deprecated, reason = "it is kept")]
+    #[expect(deprecated, reason = "the attribute is kept")]
     let old = old();
     assert_eq!(old, Some(7));
     assert_eq!(expects_what_comes(1), Some(7));

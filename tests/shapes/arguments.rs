@@ -1,8 +1,8 @@
-//! How many arguments, of which names, with which attributes, and what becomes of them.
+//! Functions by the number, names, attributes and use of their arguments.
 
 use super::*;
 
-/// For functions that take nothing: whether they hang, and where drops are noted.
+/// Input of functions without arguments: whether they hang, and the log of their drops.
 type Given = Mutex<Option<(Hangs, Log)>>;
 
 fn look(given: &Given) -> (Hangs, Log) {
@@ -61,7 +61,7 @@ shapes! { ($on:meta, $run:literal)
         log.note("i"), vec![9], Box::new(10), log.note("last"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(clippy::too_many_arguments, clippy::many_single_char_names, clippy::boxed_local)] // The point.
+        #[allow(clippy::too_many_arguments, clippy::many_single_char_names, clippy::boxed_local)] // The signature is under test.
         fn twelve(
             hangs: Hangs, b: Noted, c: u32, d: Noted, e: &'static str, f: [u32; 2], g: Noted, h: (u32, u32),
             i: Noted, j: Vec<u32>, k: Box<u32>, l: Noted,
@@ -77,7 +77,7 @@ shapes! { ($on:meta, $run:literal)
         log.note("i"), vec![9], Box::new(10), log.note("last"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(clippy::too_many_arguments, clippy::many_single_char_names)] // They are the point.
+        #[allow(clippy::too_many_arguments, clippy::many_single_char_names)] // The signature is under test.
         async fn twelve(
             hangs: Hangs, b: Noted, c: u32, d: Noted, e: &'static str, f: [u32; 2], g: Noted, h: (u32, u32),
             i: Noted, j: Vec<u32>, k: Box<u32>, l: Noted,
@@ -88,12 +88,12 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    // Guards against names of ours that hide those of users, or are hidden by them.
-    named_like_ours [worker inline] |hangs, log| named(
+    // Generated names used to hide the user's names, or were hidden by them.
+    named_like_generated_names [worker inline] |hangs, log| named(
         hangs, (1, 2), log.note("ask"), 4, 8, 16, 32, 64, 128, 256, 512, 1024,
     ) => {
         #[cfg_attr($on, timeout(ms = self::limit(hangs), run = $run))]
-        #[allow(clippy::too_many_arguments)] // They are the point.
+        #[allow(clippy::too_many_arguments)] // The signature is under test.
         fn named(
             hangs: Hangs, (__arg2, __arg1): (u32, u32), __options: Noted, __token: u32, __value: u32, __form: u32,
             __timeout_p: u32,
@@ -105,11 +105,11 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    named_like_ours_async [async_inline async_task async_worker] |hangs, log| named(
+    named_like_generated_names_async [async_inline async_task async_worker] |hangs, log| named(
         hangs, (1, 2), log.note("call"), 4, 8, 16, 32, log.note("op"), 64, 128,
     ) => {
         #[cfg_attr($on, timeout(ms = self::limit(hangs), run = $run))]
-        #[allow(clippy::too_many_arguments)] // They are the point.
+        #[allow(clippy::too_many_arguments)] // The signature is under test.
         async fn named(
             hangs: Hangs, (__arg2, __arg1): (u32, u32), __call: Noted, __token: u32, __options: u32, __form: u32,
             __timeout_p: u32,
@@ -121,7 +121,7 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    named_like_ours_with_fallback [worker inline] |hangs, log| named(hangs, 1, 2, log.note("answer"), 4) => {
+    named_like_generated_names_with_fallback [worker inline] |hangs, log| named(hangs, 1, 2, log.note("answer"), 4) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run, fallback = |_| MISSED))]
         fn named(hangs: Hangs, __fallback: u32, fallback: u32, __value: Noted, __options: u32) -> u32 {
             let Ok(()) = pass(hangs) else { return MISSED };
@@ -131,7 +131,7 @@ shapes! { ($on:meta, $run:literal)
 
     raw_names [worker inline] |hangs, log| r#match(hangs, log.note("type"), log.note("in"), 3_u8) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(non_camel_case_types)] // A keyword is.
+        #[allow(non_camel_case_types)] // A type parameter is named like a keyword.
         fn r#match<r#where: Into<u32> + Send + 'static>(
             hangs: Hangs, r#type: Noted, mut r#in: Noted, r#fn: r#where,
         ) -> Answer {
@@ -201,7 +201,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, log.note("first"), log.note("second"), log.note("unnamed"), log.note("third"), log.note("unnamed too"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(unused_variables)] // They are the point.
+        #[allow(unused_variables)] // The signature is under test.
         fn unused(hangs: Hangs, _first: Noted, second: Noted, _: Noted, mut _third: Noted, _: Noted) -> Answer {
             pass(hangs)?;
             Ok(1)
@@ -212,7 +212,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, log.note("first"), log.note("second"), log.note("unnamed"), log.note("third"), log.note("unnamed too"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(unused_variables)] // They are the point.
+        #[allow(unused_variables)] // The signature is under test.
         async fn unused(
             hangs: Hangs, _first: Noted, second: Noted, _: Noted, mut _third: Noted, _: Noted,
         ) -> Answer {

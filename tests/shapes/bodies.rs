@@ -1,4 +1,4 @@
-//! Bodies that leave in every way, declare, nest, shadow and borrow. They stay as they are written.
+//! Functions by body: control flow, items, nesting, shadowing and borrows.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::*;
 
 #[derive(Debug)]
-struct Failed(#[allow(dead_code)] Option<TimeoutError>); // Printed.
+struct Failed(#[allow(dead_code)] Option<TimeoutError>); // Only `Debug` reads the field.
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +56,7 @@ shapes! { ($on:meta, $run:literal)
         early.and_then(|early| Ok(early + returns(hangs, log.note("a"), log.note("bb"))?))
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(clippy::needless_return)] // It is the point.
+        #[allow(clippy::needless_return)] // The return is under test.
         fn returns(hangs: Hangs, a: Noted, b: Noted) -> Answer {
             pass(hangs)?;
             let _local = b.1.note("local");
@@ -70,7 +70,7 @@ shapes! { ($on:meta, $run:literal)
 
     only_a_return [worker inline] |hangs, log| only(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(clippy::needless_return)] // It is the point.
+        #[allow(clippy::needless_return)] // The return is under test.
         fn only(hangs: Hangs, a: Noted) -> Answer {
             return pass(hangs).map(|()| a.value());
         }
@@ -78,7 +78,7 @@ shapes! { ($on:meta, $run:literal)
 
     only_a_return_async [async_inline async_task async_worker] |hangs, log| only(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(clippy::needless_return)] // It is the point.
+        #[allow(clippy::needless_return)] // The return is under test.
         async fn only(hangs: Hangs, a: Noted) -> Answer {
             return pass_async(hangs).await.map(|()| a.value());
         }
@@ -232,7 +232,7 @@ shapes! { ($on:meta, $run:literal)
 
     closures [worker inline] |hangs, log| closures(hangs, log.note("a"), log.note("b"), log.note("c")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(clippy::needless_return)] // It stays in the closure.
+        #[allow(clippy::needless_return)] // The return must leave only the closure.
         fn closures(hangs: Hangs, a: Noted, b: Noted, c: Noted) -> Answer {
             let first = |by: u32| -> Answer {
                 if by == 0 {
@@ -251,7 +251,7 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    answers_a_closure [worker inline] |hangs, log| captures(
+    returns_a_closure [worker inline] |hangs, log| captures(
         hangs, log.note("a"), log.note("b"), log.note("c"),
     ).map(|made| made(3)) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]

@@ -1,4 +1,4 @@
-//! What holds for every shape.
+//! Compares every annotated function with its plain version.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::support::{EVERY_WAY, Way, eventually};
 impl Shape {
     fn check(&self) {
         self.check_when(Hangs::Not);
-        self.check_when(Hangs::UntilTold);
+        self.check_when(Hangs::UntilCancelled);
         if self.way == Way::AsyncInline {
             self.check_when(Hangs::Forever);
         }
@@ -23,33 +23,37 @@ impl Shape {
         let (expected, log) = (Log::default(), Log::default());
         let value = (self.plain)(hangs, &expected);
         assert_eq!(value.is_none(), hangs != Hangs::Not, "{call}");
-        assert_ne!(expected.names(), [""; 0], "{call}: nothing to be dropped");
+        assert_ne!(
+            expected.names(),
+            [""; 0],
+            "{call}: the shape drops no value"
+        );
 
         let (verdict, limited) = self.listen(|| (self.limited)(hangs, &log));
         assert_eq!(limited, value, "{call}");
-        // In place, a plain value that the operation returns when it is cancelled is a success.
+        // An inline call with a plain value succeeds, also after the cancellation.
         let returns_a_value = self.path.contains("::fallen_back")
             && self.way == Way::AsyncInline
-            && hangs == Hangs::UntilTold;
+            && hangs == Hangs::UntilCancelled;
         let kind = if hangs == Hangs::Not || returns_a_value {
             EventKind::Succeeded
         } else {
             EventKind::TimedOut
         };
-        let verdict = verdict.unwrap_or_else(|| panic!("{call}: there was no verdict"));
+        let verdict = verdict.unwrap_or_else(|| panic!("{call}: there was no outcome event"));
         assert_eq!(verdict.kind, kind, "{call}");
         let on_a_worker = matches!(self.way, Way::SyncWorker | Way::AsyncWorker);
         assert_eq!(verdict.worker.is_some(), on_a_worker, "{call}");
 
         if hangs != Hangs::Not && self.way.abandons() {
-            eventually("an abandoned operation drops what it has", || {
+            eventually("an abandoned operation drops its values", || {
                 log.names().len() >= expected.names().len()
             });
         }
         assert_eq!(log.names(), expected.names(), "{call}");
     }
 
-    /// Runs `call` and returns the verdict on it, and not on the calls of the same shape inside it, which begin later.
+    /// Runs `call` and returns its outcome event, not those of nested calls, which start later.
     fn listen(&self, call: impl FnOnce() -> Option<u32>) -> (Option<Event<'static>>, Option<u32>) {
         let (verdicts, path) = (Arc::<Mutex<Vec<Event<'static>>>>::default(), self.path);
         let sink = Arc::clone(&verdicts);
@@ -67,9 +71,9 @@ impl Shape {
     }
 }
 
-/// Those that hang mostly wait, so some are checked at once.
+/// Hanging shapes mostly wait, so several are checked at the same time.
 #[test]
-fn a_function_of_any_shape_stays_what_it_is() {
+fn an_annotated_function_of_any_shape_behaves_like_the_plain_one() {
     let shapes: Vec<&Shape> = families().collect();
     for some in shapes.chunks(32) {
         thread::scope(|scope| {
@@ -81,7 +85,7 @@ fn a_function_of_any_shape_stays_what_it_is() {
 }
 
 #[test]
-fn there_are_many_shapes_and_each_way_to_run_has_its_share() {
+fn every_runner_has_many_shapes() {
     let names: BTreeSet<_> = families().map(|shape| shape.name).collect();
     assert!(names.len() >= 100, "{} shapes", names.len());
     for way in EVERY_WAY {

@@ -1,4 +1,4 @@
-//! What compiles since the edition of 2024.
+//! Functions that compile only since edition 2024.
 
 use std::sync::Mutex;
 
@@ -64,7 +64,7 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    captured_unsaid [future] |hangs, log| async {
+    captured_implicitly [future] |hangs, log| async {
         let (table, a) = (Table(log.note("self")), log.note("a"));
         table.later(hangs, &a).await.number()
     } => {

@@ -1,4 +1,4 @@
-//! Functions that return a future, spelled out.
+//! Functions that return a future type explicitly.
 
 use std::future::{self, poll_fn};
 

@@ -1,4 +1,4 @@
-//! Functions with parameters for types, constants and lifetimes, and with types that are not named.
+//! Functions with type, constant and lifetime parameters, and with opaque types.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

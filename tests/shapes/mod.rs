@@ -1,4 +1,4 @@
-//! The corpus: functions of every shape, each with one call of it.
+//! Functions of every shape, each with one call of it.
 
 mod check;
 
@@ -12,30 +12,30 @@ use tokio::runtime::Runtime;
 
 use crate::support::{SOON, Way, block_on, runtime, short, until_fired};
 
-/// A shape, and one way to run it.
+/// A shape with one runner.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) way: Way,
-    /// The module of the function with the attribute, which names its calls.
+    /// The module of the annotated function, which prefixes the names of its calls.
     pub(crate) path: &'static str,
     pub(crate) plain: Call,
     pub(crate) limited: Call,
 }
 
-/// What the call comes to, or `None` if it does not come to its end.
+/// Makes a call and returns its value, or `None` if it does not succeed.
 type Call = fn(Hangs, &Log) -> Option<u32>;
 
-/// Whether a call comes to its end, and what ends it if not.
+/// Whether a call hangs, and what ends it then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangs {
     Not,
-    /// It leaves once its token has fired.
-    UntilTold,
-    /// It waits until somebody drops it.
+    /// Returns when its token is cancelled.
+    UntilCancelled,
+    /// Waits until it is dropped.
     Forever,
 }
 
-/// What was dropped, in order.
+/// Names of the dropped values, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<&'static str>>>);
 
@@ -49,7 +49,7 @@ impl Log {
     }
 }
 
-/// A value whose drop is noted.
+/// A value whose drop is logged.
 #[derive(Debug)]
 pub(crate) struct Noted(&'static str, pub(crate) Log);
 
@@ -77,7 +77,7 @@ fn len(text: &str) -> u32 {
 
 struct Request {
     id: Noted,
-    #[allow(dead_code)] // A field that patterns leave out.
+    #[allow(dead_code)] // Patterns leave this field out.
     rest: Noted,
 }
 
@@ -90,10 +90,10 @@ fn request(log: &Log) -> Request {
 
 pub(crate) type Answer = Result<u32, TimeoutError>;
 
-/// What a function without a `Result` gives when it does not come to its end.
+/// Value of a function without a `Result` that does not succeed.
 const MISSED: u32 = u32::MAX;
 
-/// What functions return, as one type.
+/// Converts the return types of all shapes into one type.
 pub(crate) trait Value {
     fn number(self) -> Option<u32>;
 }
@@ -137,11 +137,12 @@ impl Value for &str {
 pub(crate) fn limit(hangs: Hangs) -> u64 {
     match hangs {
         Hangs::Not => u64::try_from(SOON.as_millis()).unwrap(),
-        Hangs::UntilTold | Hangs::Forever => short(),
+        Hangs::UntilCancelled | Hangs::Forever => short(),
     }
 }
 
-/// Waits for the token if it is to hang. Outside a call it fails at once, as the other does in the end.
+/// Returns, or waits for the token if the call hangs.
+/// Outside a call it cancels the token itself, to return the error of a limited call.
 pub(crate) fn pass(hangs: Hangs) -> Result<(), TimeoutError> {
     if hangs == Hangs::Not {
         return Ok(());
@@ -153,17 +154,17 @@ pub(crate) fn pass(hangs: Hangs) -> Result<(), TimeoutError> {
     until_fired(&token).map(drop)
 }
 
-/// Gives way once, or waits.
+/// Yields once, or waits if the call hangs.
 pub(crate) async fn pass_async(hangs: Hangs) -> Result<(), TimeoutError> {
     match hangs {
         Hangs::Not => tokio::task::yield_now().await,
-        Hangs::UntilTold => CancelToken::current().cancelled().await,
+        Hangs::UntilCancelled => CancelToken::current().cancelled().await,
         Hangs::Forever => pending().await,
     }
     CancelToken::current().check()
 }
 
-/// Polls a call that nothing limits: to its end, or, if it hangs, for a while.
+/// Polls a call without a limit: to completion, or a few times if it hangs.
 pub(crate) fn poll_plain<T>(hangs: Hangs, call: impl Future<Output = Option<T>>) -> Option<T> {
     if hangs == Hangs::Not {
         return block_on(call);
@@ -171,20 +172,21 @@ pub(crate) fn poll_plain<T>(hangs: Hangs, call: impl Future<Output = Option<T>>)
     let mut call = pin!(call);
     for _ in 0..3 {
         let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(polled.is_pending(), "it does not hang");
+        assert!(polled.is_pending(), "the call does not hang");
     }
     None
 }
 
-/// Polls a call that has a limit to its end; panics if that takes too long.
+/// Polls a call with a limit to completion. Panics if that takes too long.
 pub(crate) fn poll_limited<T>(call: impl Future<Output = Option<T>>) -> Option<T> {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(runtime);
     let _inside = RUNTIME.enter();
     block_on(tokio::time::timeout(2 * SOON, call)).expect("the call never ended")
 }
 
-/// A family of shapes: of each its name, the ways to run it, a call, and its items, which are there once without the attribute and once with
-/// it. They find the condition of the attribute, and where to run, under the names that stand in front.
+/// Defines a family of shapes, each with a name, its runners, a call and its items.
+/// The items are emitted twice, with and without the attribute. The names in front stand for the
+/// condition of the attribute and for its `run` option.
 macro_rules! shapes {
     (@items $with:tt $($items:tt)*) => {
         macro_rules! items {
@@ -254,7 +256,8 @@ macro_rules! shapes {
     };
 }
 
-/// The families, none of which can be left out of the table. What one edition alone can compile, the crate brings itself.
+/// Declares the families and the table of their shapes.
+/// A crate adds the shapes of its own edition in `crate::edition`.
 macro_rules! families {
     ($($family:ident)*) => {
         $(mod $family;)*
@@ -265,4 +268,4 @@ macro_rules! families {
     };
 }
 
-families! { arguments patterns receivers traits generics bodies answers futures pieces }
+families! { arguments patterns receivers traits generics bodies results futures pieces }

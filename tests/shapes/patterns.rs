@@ -1,6 +1,6 @@
-//! Arguments that are taken apart where they come in.
+//! Functions whose arguments are destructured by patterns.
 
-#![allow(clippy::redundant_pattern, clippy::toplevel_ref_arg)] // They are shapes too.
+#![allow(clippy::redundant_pattern, clippy::toplevel_ref_arg)] // These patterns are shapes too.
 
 use std::convert::Infallible;
 
@@ -26,7 +26,7 @@ fn deep(log: &Log) -> Deep {
     }
 }
 
-/// A pattern that a macro writes, and a type.
+/// A pattern and a type from a macro.
 macro_rules! both {
     ($left:pat, $right:pat) => {
         Pair($left, $right)
@@ -226,7 +226,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, pair(log), pair(log), log.note("in parentheses"), (log.note("x"), log.note("y")),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        #[allow(unused_parens)] // They are the point.
+        #[allow(unused_parens)] // The signature is under test.
         fn written(
             hangs: Hangs, both!(a, mut b): Pair, both!(_, ref mut d): Pair, (c): Noted, (_, y): both!(Noted),
         ) -> Answer {

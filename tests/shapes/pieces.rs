@@ -1,4 +1,4 @@
-//! Functions that macros put together from what they are given.
+//! Functions that macros assemble from fragments.
 
 use super::*;
 
@@ -75,7 +75,7 @@ shapes! { ($on:meta, $run:literal)
     patterns_and_expressions [async_inline async_task async_worker] |hangs, log| put(
         hangs, (log.note("a"), log.note("b")),
     ) => {
-        async_function! { $on, $run, #[must_use = "it is an answer"] pub(super) put, (a, mut b) => (Noted, Noted), { b.0 = "changed"; a.value() + b.value() } }
+        async_function! { $on, $run, #[must_use = "it is a result"] pub(super) put, (a, mut b) => (Noted, Noted), { b.0 = "changed"; a.value() + b.value() } }
     }
 
     bounds_and_statements [inline] |hangs, log| {
@@ -97,9 +97,9 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    whole_items [worker inline] |hangs, log| whole(hangs, log.note("a"), log.note("b")) => {
+    item_fragments [worker inline] |hangs, log| whole(hangs, log.note("a"), log.note("b")) => {
         whole! { $on, $run, limit(hangs),
-            /// Put in at once.
+            /// The whole item is one fragment.
             fn whole(hangs: Hangs, a: Noted, _: Noted) -> Answer {
                 pass(hangs)?;
                 Ok(a.value())

@@ -1,15 +1,15 @@
-//! Methods by the receiver that they take, and functions of types that take none.
+//! Methods by receiver, and associated functions without one.
 
-#![allow(clippy::boxed_local)] // The receiver is the point.
+#![allow(clippy::boxed_local)] // The boxed receiver is under test.
 
 use std::rc::Rc;
 
 use super::*;
 
-/// A type of its own for each method.
+/// Defines a type for each method.
 macro_rules! table {
     () => {
-        #[allow(dead_code)] // Not every method looks at both.
+        #[allow(dead_code)] // Some methods read only one field.
         struct Table(Noted, Noted);
 
         fn table(log: &Log) -> Table {

@@ -1,6 +1,6 @@
 //! Methods of traits and of their implementations.
 
-#![allow(async_fn_in_trait)] // Nobody sends these futures.
+#![allow(async_fn_in_trait)] // These futures need not be `Send`.
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What functions return, what callers get in its place, and what stands in front of the `fn`.
+//! Functions by return type, and by the attributes and qualifiers before `fn`.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,12 +35,12 @@ impl Reply {
     }
 }
 
-/// What a function says that returns nothing.
+/// Receives the number of a function that returns no value.
 #[derive(Clone, Default)]
-struct Told(Arc<AtomicU32>);
+struct Output(Arc<AtomicU32>);
 
-impl Told {
-    fn tell(&self, number: u32) {
+impl Output {
+    fn set(&self, number: u32) {
         self.0.store(number, Ordering::SeqCst);
     }
 
@@ -141,26 +141,26 @@ shapes! { ($on:meta, $run:literal)
     }
 
     fallen_back_to_nothing [worker inline] |hangs, log| {
-        let told = Told::default();
-        nothing(hangs, log.note("a"), told.clone());
-        told.number()
+        let output = Output::default();
+        nothing(hangs, log.note("a"), output.clone());
+        output.number()
     } => {
-        #[cfg_attr($on, timeout(ms = limit(hangs), run = $run, fallback = { let told = told.clone(); move |_| told.tell(MISSED) }))]
-        fn nothing(hangs: Hangs, a: Noted, told: Told) {
-            let Ok(()) = pass(hangs) else { return told.tell(MISSED) };
-            told.tell(a.value());
+        #[cfg_attr($on, timeout(ms = limit(hangs), run = $run, fallback = { let output = output.clone(); move |_| output.set(MISSED) }))]
+        fn nothing(hangs: Hangs, a: Noted, output: Output) {
+            let Ok(()) = pass(hangs) else { return output.set(MISSED) };
+            output.set(a.value());
         }
     }
 
     fallen_back_to_nothing_async [async_inline] |hangs, log| async {
-        let told = Told::default();
-        nothing(hangs, log.note("a"), &told).await;
-        told.number()
+        let output = Output::default();
+        nothing(hangs, log.note("a"), &output).await;
+        output.number()
     } => {
-        #[cfg_attr($on, timeout(ms = limit(hangs), run = $run, fallback = |_| told.tell(MISSED)))]
-        async fn nothing(hangs: Hangs, a: Noted, told: &Told) -> () {
-            let Ok(()) = pass_async(hangs).await else { return told.tell(MISSED) };
-            told.tell(a.value());
+        #[cfg_attr($on, timeout(ms = limit(hangs), run = $run, fallback = |_| output.set(MISSED)))]
+        async fn nothing(hangs: Hangs, a: Noted, output: &Output) -> () {
+            let Ok(()) = pass_async(hangs).await else { return output.set(MISSED) };
+            output.set(a.value());
         }
     }
 
@@ -255,12 +255,12 @@ shapes! { ($on:meta, $run:literal)
             /// Documented.
             ///
             /// At length.
-            #[must_use = "it is an answer"]
+            #[must_use = "it is a result"]
             #[inline]
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
             #[track_caller]
             #[doc(alias = "decorated")]
-            #[expect(unused_variables, reason = "they are the point")]
+            #[expect(unused_variables, reason = "the unused arguments are under test")]
             pub(in super::super) fn attributed(hangs: Hangs, a: Noted, b: Noted) -> Option<u32> {
                 pass(hangs).ok()?;
                 Some(1)
@@ -278,7 +278,7 @@ shapes! { ($on:meta, $run:literal)
             #[doc = "Documented."]
             #[must_use]
             #[cold]
-            #[allow(unused_variables, reason = "they are the point")]
+            #[allow(unused_variables, reason = "the unused arguments are under test")]
             pub(crate) async fn attributed(hangs: Hangs, a: Noted, b: Noted) -> Option<u32> {
                 pass_async(hangs).await.ok()?;
                 Some(1)
