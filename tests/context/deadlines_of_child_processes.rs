@@ -8,10 +8,10 @@ use timeout_runtime::Deadline;
 
 /// Output of a child with `value` in its environment: two readings, the second one a little later.
 fn output_of(value: Option<OsString>) -> [String; 2] {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_told"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_prints_deadline"));
     child
-        .env_remove("TOLD_DEADLINE")
-        .envs(value.map(|value| ("TOLD_DEADLINE", value)));
+        .env_remove("CHILD_DEADLINE")
+        .envs(value.map(|value| ("CHILD_DEADLINE", value)));
     let output = child
         .stdin(Stdio::null())
         .output()
@@ -95,7 +95,7 @@ fn a_child_rejects_a_malformed_deadline() {
         format!("{most}ns@{most}"),
     ];
     for value in mistakes {
-        let said = format!("the variable `TOLD_DEADLINE` does not hold a deadline: {value:?}");
+        let said = format!("the variable `CHILD_DEADLINE` does not hold a deadline: {value:?}");
         assert_eq!(output_of(Some(value.into())), [said.clone(), said]);
     }
 }
@@ -106,7 +106,7 @@ fn a_child_rejects_a_deadline_that_is_not_unicode() {
     use std::os::unix::ffi::OsStringExt;
 
     let value = OsString::from_vec(b"5ns@\xff".to_vec());
-    let mistake = "the variable `TOLD_DEADLINE` does not hold a deadline: \"5ns@";
+    let mistake = "the variable `CHILD_DEADLINE` does not hold a deadline: \"5ns@";
     for said in output_of(Some(value)) {
         assert!(said.starts_with(mistake), "{said}");
     }

@@ -1,8 +1,8 @@
-//! Functions of every shape, for rustdoc: what it shows of them is to be what is written here.
+//! Functions of every shape, for rustdoc: it must show the signatures that are written here.
 //!
-//! Each attribute is a line of its own; without these lines this is the same program with plain functions.
+//! Each attribute has a line of its own; without these lines the program has plain functions.
 
-// Nobody calls them, and some are written only for how they look.
+// The functions are never called, and some exist only for their signatures.
 #![allow(
     dead_code,
     missing_docs,

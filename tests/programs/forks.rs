@@ -1,4 +1,4 @@
-//! A program that forks, and whose child makes calls: `forks WHEN ROUNDS`.
+//! A program that forks; its child makes calls: `forks WHEN ROUNDS`.
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
@@ -22,15 +22,15 @@ mod forks {
     use tokio::runtime::Builder;
 
     const LIMIT: Duration = Duration::from_secs(600);
-    /// What is not held up takes less, on any machine.
+    /// An undelayed call takes less time than this on any machine.
     const AT_ONCE: Duration = Duration::from_secs(15);
 
     fn calls() -> Timeout {
         Timeout::new("forks", LIMIT).expect("a limit")
     }
 
-    #[allow(clippy::unnecessary_wraps)] // It is an operation's answer.
-    fn answer() -> Result<u32, TimeoutError> {
+    #[allow(clippy::unnecessary_wraps)] // An operation returns a `Result`.
+    fn seven() -> Result<u32, TimeoutError> {
         thread::sleep(Duration::from_millis(10));
         Ok(7)
     }
@@ -43,22 +43,22 @@ mod forks {
         matches!(outcome, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
     }
 
-    /// The child's life; its exit code.
+    /// Makes the child's calls and returns its exit code.
     fn live(worker_is_expected: bool, mut async_first: bool) -> i32 {
         let start = Instant::now();
         let is_right = if worker_is_expected { answers } else { refused };
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         for _ in 0..2 {
-            let call = calls().on_worker().outcome_async(|_| async { answer() });
+            let call = calls().on_worker().outcome_async(|_| async { seven() });
             if async_first && !is_right(&runtime.block_on(call)) {
                 return 9;
             }
-            if !is_right(&calls().outcome(|_| answer())) {
+            if !is_right(&calls().outcome(|_| seven())) {
                 return 10;
             }
             async_first = true;
         }
-        if !answers(&calls().inline().outcome(|_| answer())) {
+        if !answers(&calls().inline().outcome(|_| seven())) {
             return 11;
         }
         let (called, is_called) = mpsc::channel();
@@ -76,14 +76,15 @@ mod forks {
         if start.elapsed() > AT_ONCE { 14 } else { 0 }
     }
 
-    /// Ends a child without the standard library's own way, which takes a lock that a thread of the parent may have held.
+    /// Ends a child without the exit functions of the standard library: they take a lock that a
+    /// thread of the parent may have held at the fork.
     fn leave(code: i32) -> ! {
         let exit = ["-c".to_owned(), format!("exit {code}")];
         let error = Command::new("sh").args(exit).exec();
         panic!("{error}")
     }
 
-    /// Forks; the exit status of a child that has ended.
+    /// Forks, and returns the exit status of the child.
     fn child(worker_is_expected: bool, async_first: bool) -> Option<i32> {
         let child = match fork().expect("a process") {
             Fork::Child => leave(live(worker_is_expected, async_first)),
@@ -96,18 +97,19 @@ mod forks {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        // It would keep what it shares with us, and with who waits for us.
+        // A blocked child would keep the standard streams that it shares with this process.
         let kill = ["-KILL".to_owned(), child.to_string()];
         Command::new("kill").args(kill).status().ok();
         None
     }
 
-    /// Others are in the middle of calls meanwhile, and make new ones.
+    /// Makes calls in other threads during the forks.
     fn busy(stop: &'static AtomicBool) {
         for _ in 0..4 {
             thread::spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    // Each from a thread that has used no worker before: they all take the pool's lock.
+                    // A new thread for each call: it has no worker of its own yet, so it takes the
+                    // pool's lock.
                     let calls = || calls().outcome(|_| Ok::<_, TimeoutError>(7));
                     let outcome = thread::spawn(calls).join().expect("an outcome");
                     if !answers(&outcome) {
@@ -138,8 +140,8 @@ mod forks {
             busy(&STOP);
         }
         for round in 0..rounds.parse().expect("a number") {
-            // Every other one has a worker that it has used last.
-            if !is_first && round % 2 == 0 && !answers(&calls().outcome(|_| answer())) {
+            // In every second round the forking thread has used a worker before.
+            if !is_first && round % 2 == 0 && !answers(&calls().outcome(|_| seven())) {
                 return ExitCode::from(65);
             }
             match child(is_first, round % 4 == 0) {
@@ -149,14 +151,14 @@ mod forks {
                     return ExitCode::FAILURE;
                 }
                 None => {
-                    eprintln!("round {round}: the child never ended");
+                    eprintln!("round {round}: the child did not end");
                     return ExitCode::FAILURE;
                 }
             }
         }
         STOP.store(true, Ordering::Relaxed);
-        // The parent has lost nothing.
-        if answers(&calls().outcome(|_| answer())) {
+        // Calls of the parent still work.
+        if answers(&calls().outcome(|_| seven())) {
             ExitCode::SUCCESS
         } else {
             ExitCode::from(65)

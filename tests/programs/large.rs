@@ -1,4 +1,5 @@
-//! A program whose calls take and return a large array by value, on workers with the default stack size: `large WAY`.
+//! A program whose calls take and return a large array by value, on workers with the default stack
+//! size: `large WAY`.
 
 #![allow(clippy::large_stack_arrays, clippy::large_types_passed_by_value)] // Large values are what is tested.
 
@@ -9,7 +10,7 @@ use std::thread;
 use timeout_runtime::{TimeoutError, timeout};
 use tokio::runtime::Builder;
 
-/// Unoptimized code copies a value more often.
+/// Unoptimized code makes more copies of a value.
 const BYTES: usize = if cfg!(debug_assertions) { 256 } else { 640 } << 10;
 const ASYNC_BYTES: usize = BYTES / 2;
 
@@ -59,7 +60,7 @@ fn call(way: &str) -> Result<u8, TimeoutError> {
 
 fn main() -> ExitCode {
     let way = std::env::args().nth(1).expect("a way to call");
-    // What the caller copies is its own affair.
+    // The caller's own copies need a larger stack.
     let caller = thread::Builder::new().stack_size(256 << 20);
     let caller = caller.spawn(move || call(&way)).expect("a thread");
     match caller.join() {

@@ -1,4 +1,4 @@
-//! A program that ends while its calls have left something behind: `leave WAY LEFTOVER`.
+//! A program that ends while operations are blocked or abandoned: `leave WAY LEFTOVER`.
 
 use std::cell::RefCell;
 use std::future::pending;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use timeout_runtime::{Outcome, Timeout, TimeoutError};
 use tokio::runtime::Builder;
 
-/// Its destructor runs if the thread ends, and must do no harm if the thread is cut off.
+/// Writes when its thread ends; it must do no harm if the thread is cut off.
 struct Noisy(Vec<u8>);
 
 impl Drop for Noisy {
@@ -30,8 +30,8 @@ fn block_for_an_hour() {
     std::thread::sleep(Duration::from_secs(3600));
 }
 
-/// What an operation answers once `work` has ended.
-#[allow(clippy::unnecessary_wraps)] // It is an operation's answer.
+/// The result of an operation that runs `work`.
+#[allow(clippy::unnecessary_wraps)] // An operation returns a `Result`.
 fn answer(work: impl FnOnce()) -> Result<(), TimeoutError> {
     work();
     Ok(())
@@ -58,7 +58,7 @@ fn leave_behind(leftover: &str) {
         "blocked" => expect_timeout(&limit(20).outcome(|_| answer(block_for_an_hour))),
         "writing" => expect_timeout(&limit(20).outcome(|_| answer(|| write_without_end()))),
         "answered" => {
-            // Both arm what would ring in ten minutes.
+            // Each of the two calls sets a timer ten minutes ahead.
             let sync = limit(600_000).outcome(|_| Ok::<_, TimeoutError>(()));
             let polled = Builder::new_current_thread().build().expect("a runtime");
             let polled = polled.block_on(limit(600_000).outcome_async(|_| async {

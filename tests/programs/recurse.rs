@@ -1,4 +1,5 @@
-//! A program whose call needs about four mebibytes of stack: `recurse [BYTES]`, with the stack size that workers are set to.
+//! A program whose call needs about four mebibytes of stack: `recurse [BYTES]`, where `BYTES` is
+//! the stack size of workers.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use timeout_runtime::{Timeout, TimeoutError};
 
 const DEPTH: usize = 8 << 10;
 
-/// Half a kilobyte and more in each frame.
+/// Each frame takes more than half a kilobyte.
 fn recurse(depth: usize) -> usize {
     let frame = black_box([depth; 64]);
     match depth {

@@ -1,5 +1,6 @@
-//! A program that is stopped, or showered with signals, in the middle of its calls: `signalled stopped CASE`, `signalled showered SIGNALS`.
-//! It prints a line when it is ready, and exits with the number of what went wrong.
+//! A program that is stopped, or receives many signals, during its calls: `signalled stopped CASE`,
+//! `signalled showered SIGNALS`. It prints a line when it is ready; its exit code is the number of
+//! the failed check.
 
 use std::future::{Future, pending};
 use std::io::{Read, Write};
@@ -16,7 +17,7 @@ use timeout_runtime::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-/// Longer than the program needs to say that it is ready, and shorter than it is stopped.
+/// Longer than the program needs to get ready, and shorter than it is stopped.
 const LIMIT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(600);
 
@@ -28,7 +29,7 @@ fn calls(limit: Duration) -> Timeout {
 
 fn say_ready() {
     println!("ready");
-    std::io::stdout().flush().expect("somebody who listens");
+    std::io::stdout().flush().expect("an open standard output");
 }
 
 fn wait_for_input() {
@@ -41,7 +42,7 @@ fn check(place: i32, holds: bool) {
     }
 }
 
-/// All verdicts that are told.
+/// The number of outcome events.
 fn verdicts() -> (Arc<AtomicUsize>, ListenerHandle) {
     let told = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&told);
@@ -60,8 +61,9 @@ fn runtime() -> Runtime {
         .expect("a runtime")
 }
 
-/// Says that it is ready, and is stopped while it waits for its token.
-fn obeys(token: &CancelToken) -> Result<u32, TimeoutError> {
+/// Reports that the program is ready, which is then stopped while this operation waits for its
+/// token.
+fn stops_when_cancelled(token: &CancelToken) -> Result<u32, TimeoutError> {
     say_ready();
     token.sleep(LONG)?;
     Ok(7)
@@ -71,8 +73,10 @@ fn obeys(token: &CancelToken) -> Result<u32, TimeoutError> {
 fn stopped_in(case: &str) -> Ending {
     let timeout = calls(LIMIT);
     match case {
-        "sync-worker" => timeout.outcome(|token| obeys(&token)),
-        "sync-inline" => timeout.inline().outcome(|token| obeys(&token)),
+        "sync-worker" => timeout.outcome(|token| stops_when_cancelled(&token)),
+        "sync-inline" => timeout
+            .inline()
+            .outcome(|token| stops_when_cancelled(&token)),
         "async-inline" => runtime().block_on(timeout.outcome_async(|_| async {
             say_ready();
             pending().await
@@ -80,7 +84,7 @@ fn stopped_in(case: &str) -> Ending {
         "async-worker" => {
             let call = timeout
                 .on_worker()
-                .outcome_async(|token| async move { obeys(&token) });
+                .outcome_async(|token| async move { stops_when_cancelled(&token) });
             runtime().block_on(call)
         }
         "async-task" => runtime().block_on(timeout.as_task().outcome_async(|token| async move {
@@ -107,7 +111,7 @@ fn later_calls_work() {
     check(13, answer.is_success());
     let start = Instant::now();
     let expires = calls(Duration::from_millis(20)).outcome(|token| token.sleep(LONG));
-    // On a busy machine no worker may have come to it.
+    // On a busy machine no worker may have taken the call in time.
     check(
         14,
         matches!(expires, Outcome::TimedOut(_) | Outcome::NotStarted(_)),
@@ -115,20 +119,20 @@ fn later_calls_work() {
     check(15, start.elapsed() < LONG / 10);
 }
 
-/// Sends word when it wakes.
-struct Tells(SyncSender<()>);
+/// Sends a message when it is woken.
+struct SendsOnWake(SyncSender<()>);
 
-impl Wake for Tells {
+impl Wake for SendsOnWake {
     fn wake(self: Arc<Self>) {
         let _ = self.0.try_send(());
     }
 }
 
-/// An answer that was published in time wins, however late its caller comes to look.
+/// A result published in time wins even if its caller reads it late.
 fn answered_before_the_stop() {
     let (told, _listener) = verdicts();
     let (sender, woken) = mpsc::sync_channel(1);
-    let waker = Waker::from(Arc::new(Tells(sender)));
+    let waker = Waker::from(Arc::new(SendsOnWake(sender)));
     let mut context = Context::from_waker(&waker);
     let (go, may_go) = mpsc::channel();
     let mut call: Pin<Box<dyn Future<Output = Ending>>> =
@@ -138,7 +142,7 @@ fn answered_before_the_stop() {
         }));
     check(20, call.as_mut().poll(&mut context).is_pending());
     go.send(()).expect("an operation");
-    // The wake-up says that the answer is there.
+    // The wake-up means that the result is published.
     woken.recv().expect("a wake-up");
     say_ready();
     wait_for_input();
@@ -161,12 +165,12 @@ mod showered {
     use signal_hook::consts::SIGUSR1;
     use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError, workers};
 
-    use super::{LONG, Tells, calls, check, say_ready};
+    use super::{LONG, SendsOnWake, calls, check, say_ready};
 
-    /// What waits, waits for so long at least.
+    /// Lower bound of each wait.
     const BRIEF: Duration = Duration::from_millis(30);
 
-    /// One wait of each kind on this thread, which is the one that signals are handled on.
+    /// One wait of each kind on this thread, which also handles the signals.
     fn round() {
         let sync = calls(LONG).outcome(|_| {
             thread::sleep(BRIEF);
@@ -176,7 +180,7 @@ mod showered {
 
         let start = Instant::now();
         let expires = calls(BRIEF).outcome(|token| token.sleep(LONG));
-        // On a busy machine no worker may have come to it.
+        // On a busy machine no worker may have taken the call in time.
         check(
             31,
             matches!(&expires, Outcome::TimedOut(_) | Outcome::NotStarted(_)),
@@ -226,10 +230,10 @@ mod showered {
         check(42, workers::drain(LONG) == 0);
     }
 
-    /// Polls on this thread, which waits for word meanwhile.
+    /// Polls on this thread, which blocks on a channel between polls.
     fn block_on<O>(call: impl Future<Output = O>) -> O {
         let (sender, woken) = mpsc::sync_channel(1);
-        let waker = Waker::from(Arc::new(Tells(sender)));
+        let waker = Waker::from(Arc::new(SendsOnWake(sender)));
         let mut call = pin!(call);
         loop {
             match call.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -239,7 +243,7 @@ mod showered {
         }
     }
 
-    /// Three rounds at least, until so many signals have been seen.
+    /// Runs at least three rounds, and until this many signals were handled.
     pub(super) fn run(signals: usize) {
         let flag = Arc::<AtomicBool>::default();
         signal_hook::flag::register(SIGUSR1, Arc::clone(&flag)).expect("a handler");

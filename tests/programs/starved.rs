@@ -1,4 +1,5 @@
-//! A program that is refused every thread: `RUST_MIN_STACK=9000000000000000000 starved`. Exits with the number of what went wrong.
+//! A program for which every thread is refused: `RUST_MIN_STACK=9000000000000000000 starved`. Its
+//! exit code is the number of the failed check.
 
 use std::error::Error;
 use std::future::{Future, pending};
@@ -14,7 +15,7 @@ use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeou
 use tokio::runtime::Builder;
 
 const SHORT: Duration = Duration::from_millis(50);
-/// What waits for the end of this does not end.
+/// A wait for this limit does not end within the test.
 const LONG: Duration = Duration::from_secs(600);
 
 fn calls(limit: Duration) -> Timeout {
@@ -32,7 +33,7 @@ fn is_refused(ending: &Ending) -> bool {
     matches!(ending, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
 }
 
-/// No thread means no hook either.
+/// No hook is called without a thread.
 fn cannot_start_early() -> bool {
     Settings::new()
         .on_thread_start(|| std::process::abort())
@@ -76,7 +77,7 @@ fn sync_inline_below() -> Ending {
         .outcome(|token| token.child().sleep(LONG).map(|()| 7))
 }
 
-/// It never waits, and looks at a token far below its own only.
+/// Never waits, and checks only a distant descendant of its own token.
 fn sync_inline_reads_below() -> Ending {
     calls(SHORT).inline().outcome(|token| {
         let (child, start) = (token.child(), Instant::now());
@@ -101,7 +102,7 @@ fn task() -> Ending {
     )
 }
 
-/// A call below another one, whose token it waits for.
+/// A nested call that waits for the enclosing call's token.
 fn nested() -> Ending {
     calls(SHORT).inline().outcome(|_| {
         let inner = block_on(calls(LONG).outcome_async(|token| async move {
@@ -112,7 +113,7 @@ fn nested() -> Ending {
     })
 }
 
-/// The token of a context whose deadline is the only thing that can end it.
+/// The token of a context, which is cancelled only by the context's deadline.
 fn context() -> CancelToken {
     let soon = Deadline::after(SHORT);
     let context = CallContext::detached().with_deadline(soon);
@@ -143,7 +144,7 @@ fn waits_for_a_context() -> bool {
         && start.elapsed() >= SHORT
 }
 
-/// A callback runs by the time that somebody has looked at its token.
+/// The callback has run when a check returns that the token is cancelled.
 fn calls_back() -> bool {
     let called = Arc::new(AtomicBool::new(false));
     let calls = Arc::clone(&called);
@@ -155,7 +156,7 @@ fn calls_back() -> bool {
     called.load(Ordering::SeqCst)
 }
 
-/// Whoever is cancelled in the usual way need not look all the time.
+/// A token cancelled by `cancel` wakes its waiter, which need not poll all the time.
 fn is_woken() -> bool {
     let (token, polls) = (CancelToken::new(), AtomicUsize::new(0));
     let mut waits = pin!(token.cancelled());

@@ -1,4 +1,4 @@
-//! The attribute where no crate is called `timeout_runtime`: renamed, and through a crate that hands it on.
+//! The attribute in a crate where the runtime is renamed, or re-exported by another crate.
 
 use futures::executor::block_on;
 
@@ -52,7 +52,7 @@ facade::within_a_second! {
 }
 
 #[test]
-fn the_runtime_may_have_any_name() {
+fn the_runtime_can_be_renamed_or_reexported() {
     for call in [
         renamed,
         |hangs| block_on(renamed_async(hangs)),

@@ -1,5 +1,6 @@
-//! Makes calls of every kind where no thread can be started, and checks how each ends. `.ci/run` runs
-//! it on wasm32-wasip1. Elsewhere calls get a worker, and the other assertions are the same.
+//! Makes calls of every kind on a platform without threads, and checks their outcomes. `.ci/run`
+//! runs it on wasm32-wasip1. On other platforms calls get a worker; all other assertions are the
+//! same.
 
 use std::cell::RefCell;
 use std::future::{Future, pending};
@@ -13,7 +14,7 @@ use timeout_runtime::{
 };
 
 const HAS_THREADS: bool = !cfg!(target_family = "wasm");
-/// Long enough to be told from no time at all.
+/// Long enough to differ measurably from zero.
 const LIMIT: Duration = Duration::from_millis(100);
 
 #[timeout(name = "on_worker", secs = 3600)]
@@ -21,8 +22,8 @@ fn on_worker() -> Result<u32, TimeoutError> {
     Ok(7)
 }
 
-#[timeout(name = "without_signal", secs = 3600, cancel = false)]
-fn without_signal() -> Result<u32, TimeoutError> {
+#[timeout(name = "without_cancellation", secs = 3600, cancel = false)]
+fn without_cancellation() -> Result<u32, TimeoutError> {
     Ok(7)
 }
 
@@ -31,8 +32,8 @@ async fn future_on_worker() -> Result<u32, TimeoutError> {
     Ok(7)
 }
 
-#[timeout(name = "in_place", secs = 3600, run = "inline")]
-fn in_place(number: &RefCell<u32>) -> Result<u32, TimeoutError> {
+#[timeout(name = "sync_inline", secs = 3600, run = "inline")]
+fn sync_inline(number: &RefCell<u32>) -> Result<u32, TimeoutError> {
     cancel_token.check()?;
     *number.borrow_mut() += 1;
     Ok(*number.borrow())
@@ -48,8 +49,8 @@ async fn waits() -> Result<(), TimeoutError> {
     pending().await
 }
 
-#[timeout(name = "answers", secs = 3600)]
-async fn answers(shared: Rc<str>) -> Result<usize, TimeoutError> {
+#[timeout(name = "async_inline", secs = 3600)]
+async fn async_inline(shared: Rc<str>) -> Result<usize, TimeoutError> {
     Ok(shared.len())
 }
 
@@ -68,7 +69,7 @@ async fn task() -> Result<u32, TimeoutError> {
     Ok(7)
 }
 
-/// Polls a future to its end, as executors without a timer do.
+/// Polls a future to completion, like an executor without timers.
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -104,14 +105,14 @@ fn main() {
     let _listener = add_listener(|event| println!("{event}"));
 
     assert_needs_worker(on_worker());
-    assert_needs_worker(without_signal());
+    assert_needs_worker(without_cancellation());
     assert_needs_worker(block_on(future_on_worker()));
     workers::drain(Duration::from_secs(3600));
 
-    assert_eq!(in_place(&RefCell::new(6)).unwrap(), 7);
+    assert_eq!(sync_inline(&RefCell::new(6)).unwrap(), 7);
     assert_times_out(sleeps);
 
-    assert_eq!(block_on(answers("seven".into())).unwrap(), 5);
+    assert_eq!(block_on(async_inline("seven".into())).unwrap(), 5);
     assert_times_out(|| block_on(waits()));
     assert_times_out(|| block_on(nested()));
 

@@ -1,4 +1,4 @@
-//! One call as its caller sees it, held against what is told of it.
+//! Makes one call as a caller, and compares the result with the call's events.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -13,18 +13,18 @@ use timeout_runtime::CancelToken;
 
 use super::course::{Course, End, Stop};
 use super::ledger::{self, Kind, breach};
-use super::operation::{Answer, Job, Trouble, Value};
+use super::operation::{Job, OpResult, Trouble, Value};
 use super::ways;
 
-/// Whoever cancels calls: a thread of its own.
+/// Cancels calls, on a thread of its own.
 #[derive(Clone)]
 pub(crate) struct Canceller(Sender<(CancelToken, Duration)>);
 
 impl Canceller {
     pub(crate) fn new() -> Self {
-        let (sender, told) = mpsc::channel::<(CancelToken, Duration)>();
+        let (sender, requests) = mpsc::channel::<(CancelToken, Duration)>();
         thread::spawn(move || {
-            for (token, after) in told {
+            for (token, after) in requests {
                 thread::sleep(after);
                 token.cancel();
             }
@@ -32,7 +32,7 @@ impl Canceller {
         Self(sender)
     }
 
-    /// The upstream token of a call, if it has one: always the child of one that outlives them all.
+    /// The upstream token of a call, if it has one: a child of a token that is never dropped.
     fn upstream(&self, course: &Course) -> Option<CancelToken> {
         static ROOT: LazyLock<CancelToken> = LazyLock::new(CancelToken::new);
 
@@ -48,20 +48,20 @@ impl Canceller {
     }
 }
 
-/// What the caller got.
+/// What the caller received.
 enum Got {
-    Answer(Answer),
+    Returned(OpResult),
     Panic(Box<dyn Any + Send>),
-    /// It has dropped the future.
+    /// The caller dropped the future.
     Nothing,
 }
 
 impl Got {
     fn kind(&self) -> Option<Kind> {
         match self {
-            Self::Answer(Ok(_)) => Some(Kind::Answer),
-            Self::Answer(Err(Trouble::Own(_))) => Some(Kind::Error),
-            Self::Answer(Err(Trouble::NoAnswer(error))) => Kind::of_error(error),
+            Self::Returned(Ok(_)) => Some(Kind::Success),
+            Self::Returned(Err(Trouble::Own(_))) => Some(Kind::Error),
+            Self::Returned(Err(Trouble::NoResult(error))) => Kind::of_error(error),
             Self::Panic(payload) => payload.is::<Value>().then_some(Kind::Panic),
             Self::Nothing => Some(Kind::Dropped),
         }
@@ -69,26 +69,27 @@ impl Got {
 
     fn receive(self) {
         match self {
-            Self::Answer(Ok(value) | Err(Trouble::Own(value))) => value.receive(),
+            Self::Returned(Ok(value) | Err(Trouble::Own(value))) => value.receive(),
             Self::Panic(payload) => {
                 if let Ok(value) = payload.downcast::<Value>() {
                     value.receive();
                 }
             }
-            Self::Answer(Err(Trouble::NoAnswer(_))) | Self::Nothing => {}
+            Self::Returned(Err(Trouble::NoResult(_))) | Self::Nothing => {}
         }
     }
 }
 
-/// Holds the ending against what was told of it, and against what it may be.
+/// Compares the caller's result with the outcome event, and with the possible outcomes of the
+/// course.
 fn compare(course: &Course, got: &Got) {
     let kind = got.kind();
-    let told = ledger::take_verdict();
-    if kind != told {
-        breach(format!("{course:?}: got {kind:?}, told {told:?}"));
+    let event = ledger::take_verdict();
+    if kind != event {
+        breach(format!("{course:?}: got {kind:?}, event {event:?}"));
     }
     let own = match course.end {
-        End::Answer => Kind::Answer,
+        End::Success => Kind::Success,
         End::Error => Kind::Error,
         End::Panic => Kind::Panic,
     };
@@ -111,7 +112,7 @@ pub(crate) fn call(course: &Course, canceller: &Canceller) {
     ledger::take_verdict();
     let written = course.written;
     let got = match catch_unwind(AssertUnwindSafe(|| ways::call(job, written))) {
-        Ok(answer) => Got::Answer(answer),
+        Ok(answer) => Got::Returned(answer),
         Err(payload) => Got::Panic(payload),
     };
     compare(course, &got);
@@ -123,25 +124,25 @@ pub(crate) async fn call_async(course: &Course, canceller: &Canceller) {
     let job = Job::new(course, canceller.upstream(course));
     ledger::count_call(course.way);
     let mut call = Some(ways::start(job, course.written));
-    let mut patience = match course.stop {
+    let mut drop_at = match course.stop {
         Stop::Drop(after) => Some(Box::pin(tokio::time::sleep(after))),
         _ => None,
     };
     let mut has_begun = false;
     let got = poll_fn(|context| {
-        // What is told of the call is told on the thread that polls it last, or drops it.
+        // The outcome event is emitted by the thread that polls the call last, or drops it.
         ledger::take_verdict();
-        let patience = patience.as_mut().filter(|_| has_begun);
-        // Asked first: the answer may be there, and nobody looks for it.
-        let got = if patience.is_some_and(|patience| patience.as_mut().poll(context).is_ready()) {
+        let drop_at = drop_at.as_mut().filter(|_| has_begun);
+        // Checked before the call: a published result may then be dropped unread.
+        let got = if drop_at.is_some_and(|drop_at| drop_at.as_mut().poll(context).is_ready()) {
             call = None;
             Got::Nothing
         } else {
             let Some(future) = &mut call else {
-                unreachable!("it is polled until it is there no more");
+                unreachable!("polled after the call was dropped");
             };
             match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-                Ok(Poll::Ready(answer)) => Got::Answer(answer),
+                Ok(Poll::Ready(answer)) => Got::Returned(answer),
                 Err(payload) => Got::Panic(payload),
                 Ok(Poll::Pending) => {
                     if !std::mem::replace(&mut has_begun, true) {

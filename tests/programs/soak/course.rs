@@ -1,4 +1,4 @@
-//! [`Course`]: what is to happen in one call, drawn from the seed.
+//! [`Course`]: the planned events of one call, drawn from the seed.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Way {
         Self::AsyncOnWorker,
     ];
 
-    /// The name of the calls that run so.
+    /// The name of the calls that run in this place.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Worker => "worker",
@@ -43,40 +43,40 @@ impl Way {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Written {
     Attribute,
-    /// With `cancel = false`, where there is such a thing.
-    Untold,
-    /// By `Timeout`.
+    /// With `cancel = false`, where the place allows it.
+    NeverCancelled,
+    /// As a `Timeout` policy.
     Policy,
 }
 
-/// What the operation does before it ends.
+/// The behaviour of the operation before it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
     Nothing,
-    /// It lets others go first.
+    /// Yields to other threads or tasks once.
     Yield,
-    /// It waits until its token fires.
-    UntilFired,
-    /// It takes its time, and looks at no token.
+    /// Waits until its token is cancelled.
+    UntilCancelled,
+    /// Sleeps without a check of its token.
     Nap(Duration),
-    /// The same, blocking its thread.
+    /// The same, and blocks its thread.
     Block(Duration),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    Answer,
+    Success,
     Error,
     Panic,
 }
 
-/// What ends the call before its operation does.
+/// The event that ends the call before its operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Nothing,
     Limit,
     Upstream(Duration),
-    /// Its future is dropped.
+    /// The call's future is dropped.
     Drop(Duration),
 }
 
@@ -87,14 +87,14 @@ pub(crate) struct Course {
     pub(crate) limit: Duration,
     pub(crate) work: Work,
     pub(crate) end: End,
-    /// It may come to that; with `Nothing` the operation's own end is the call's.
+    /// A possible early end. With `Nothing`, the call ends with its operation.
     pub(crate) stop: Stop,
 }
 
 const FAR: Duration = Duration::from_secs(60);
 
 impl Course {
-    /// Any course that there is. Most are quick.
+    /// A random course. Most calls are quick.
     pub(crate) fn any(dice: &mut Dice, is_async: bool) -> Self {
         let way = if is_async {
             dice.one_of([Way::AsyncInline, Way::Task, Way::AsyncOnWorker])
@@ -111,7 +111,7 @@ impl Course {
                 let work = dice.one_of([Work::Nothing, Work::Yield]);
                 (FAR, work, Stop::Nothing)
             }
-            // About as long as it may.
+            // Ends close to the limit.
             80..86 => {
                 let limit = near + Duration::from_micros(500);
                 (limit, nap(dice, near, 1_000), Stop::Limit)
@@ -120,17 +120,21 @@ impl Course {
                 let late = nap(dice, near + Duration::from_micros(500), 3_000);
                 (near, late, Stop::Limit)
             }
-            90..94 => (FAR, Work::UntilFired, Stop::Upstream(dice.micros(0, 300))),
+            90..94 => (
+                FAR,
+                Work::UntilCancelled,
+                Stop::Upstream(dice.micros(0, 300)),
+            ),
             94..97 if is_async => {
                 let about = nap(dice, Duration::ZERO, 1_000);
-                let work = dice.one_of([Work::UntilFired, about]);
+                let work = dice.one_of([Work::UntilCancelled, about]);
                 (FAR, work, Stop::Drop(dice.micros(0, 1_000)))
             }
-            _ => (near, Work::UntilFired, Stop::Limit),
+            _ => (near, Work::UntilCancelled, Stop::Limit),
         };
-        let is_told = stop != Stop::Limit || !matches!(work, Work::UntilFired);
+        let can_be_cancelled_late = stop != Stop::Limit || !matches!(work, Work::UntilCancelled);
         let written = match dice.below(3) {
-            0 if is_told => Written::Untold,
+            0 if can_be_cancelled_late => Written::NeverCancelled,
             1 => Written::Policy,
             _ => Written::Attribute,
         };
@@ -140,7 +144,7 @@ impl Course {
             limit,
             work,
             end: match dice.below(10) {
-                0..6 => End::Answer,
+                0..6 => End::Success,
                 6..9 => End::Error,
                 _ => End::Panic,
             },
@@ -148,7 +152,7 @@ impl Course {
         }
     }
 
-    /// The `number`th of the calls that do nothing and could take long.
+    /// The course of call `number` in the phase of quick calls with far limits.
     pub(crate) fn far(way: Way, number: usize) -> Self {
         Self {
             way,
@@ -158,7 +162,7 @@ impl Course {
             end: match number % 1_000 {
                 0 => End::Panic,
                 number if number % 3 == 0 => End::Error,
-                _ => End::Answer,
+                _ => End::Success,
             },
             stop: Stop::Nothing,
         }
@@ -170,18 +174,18 @@ impl Course {
             way,
             written: Written::Attribute,
             limit,
-            work: Work::UntilFired,
+            work: Work::UntilCancelled,
             end: End::Error,
             stop: Stop::Limit,
         }
     }
 }
 
-/// Numbers that look random and come again with the same seed.
+/// Pseudo-random numbers, the same ones for each seed.
 pub(crate) struct Dice(Rng);
 
 impl Dice {
-    /// Other numbers for each `place`.
+    /// Each `place` has its own sequence.
     pub(crate) fn new(seed: u64, place: u64) -> Self {
         let seed = Rng::with_seed(seed).u64(..);
         Self(Rng::with_seed(seed ^ place))

@@ -1,4 +1,4 @@
-//! The ledger of events: one verdict for each call, and after it at most one report of an operation that ended late.
+//! The ledger of events: one outcome event for each call, then at most one late event.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -12,39 +12,39 @@ use timeout_runtime::{CallStatus, Cause, Event, EventKind, Failure, TimeoutError
 use super::course::Way;
 use super::operation;
 
-/// What is told of a call, or happens to its caller.
+/// An event of a call, or its end at the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Answer,
+    Success,
     Error,
     Panic,
     TimedOut,
     Cancelled,
     NotStarted,
     Dropped,
-    LateAnswer,
+    LateSuccess,
     LateError,
     LatePanic,
 }
 
 impl Kind {
     const EVERY: [Self; 10] = [
-        Self::Answer,
+        Self::Success,
         Self::Error,
         Self::Panic,
         Self::TimedOut,
         Self::Cancelled,
         Self::NotStarted,
         Self::Dropped,
-        Self::LateAnswer,
+        Self::LateSuccess,
         Self::LateError,
         Self::LatePanic,
     ];
 
-    /// `None` for what does not happen here.
+    /// `None` for events that must not occur here.
     fn of_event(event: &EventKind<'_>) -> Option<Self> {
         Some(match event {
-            EventKind::Succeeded => Self::Answer,
+            EventKind::Succeeded => Self::Success,
             EventKind::Failed(Failure::Error(_)) => Self::Error,
             EventKind::Failed(Failure::Panic(_)) => Self::Panic,
             EventKind::TimedOut => Self::TimedOut,
@@ -53,7 +53,7 @@ impl Kind {
                 Self::NotStarted
             }
             EventKind::Dropped => Self::Dropped,
-            EventKind::AbandonedWorkerSucceeded => Self::LateAnswer,
+            EventKind::AbandonedWorkerSucceeded => Self::LateSuccess,
             EventKind::AbandonedWorkerFailed(Failure::Error(_)) => Self::LateError,
             EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => Self::LatePanic,
             _ => return None,
@@ -71,26 +71,26 @@ impl Kind {
 
     fn header(self) -> &'static str {
         match self {
-            Self::Answer => "answer",
+            Self::Success => "success",
             Self::Error => "error",
             Self::Panic => "panic",
             Self::TimedOut => "timed out",
             Self::Cancelled => "cancelled",
             Self::NotStarted => "not started",
             Self::Dropped => "dropped",
-            Self::LateAnswer => "late answer",
+            Self::LateSuccess => "late success",
             Self::LateError => "late error",
             Self::LatePanic => "late panic",
         }
     }
 }
 
-/// So many breaches are printed.
+/// Number of breaches that are printed.
 const SHOWN: usize = 20;
 
 static BREACHES: AtomicUsize = AtomicUsize::new(0);
 
-/// Something does not hold.
+/// Reports a broken rule.
 pub(crate) fn breach(what: impl Display) {
     if BREACHES.fetch_add(1, Ordering::Relaxed) < SHOWN {
         eprintln!("BREACH: {what}");
@@ -101,13 +101,14 @@ pub(crate) fn breaches() -> usize {
     BREACHES.load(Ordering::SeqCst)
 }
 
-/// So late a call may time out on a machine that does other things too, besides the time for which nothing went on at all.
+/// Greatest lateness of a timeout on a busy machine, in addition to the longest stop of the
+/// process.
 const LATE_AT_MOST: Duration = Duration::from_secs(10);
 
-/// When a thread that does nothing else was seen last, and for how long it was not seen at the longest.
+/// The last activity of an idle thread, and the longest time between two activities.
 static SEEN: Mutex<Option<(Instant, Duration)>> = Mutex::new(None);
 
-/// Watches for times when the whole process stands still, because somebody has stopped it.
+/// Measures for how long the whole process was stopped.
 pub(crate) fn watch_for_stops() {
     thread::spawn(|| {
         loop {
@@ -125,13 +126,13 @@ pub(crate) fn longest_stop() -> Duration {
     })
 }
 
-const UNTOLD: u8 = 1;
+const NO_OUTCOME: u8 = 1;
 const DECIDED: u8 = 2;
 const LATE: u8 = 3;
 
-/// A part's calls by number, which are in a row.
+/// The calls of one part, by their consecutive numbers.
 struct Page {
-    /// The number of the first one.
+    /// The number of the first call.
     first: u64,
     calls: Vec<AtomicU8>,
 }
@@ -143,24 +144,24 @@ static PAGE: RwLock<Page> = RwLock::new(Page {
 
 static CALLS: [AtomicUsize; Way::EVERY.len()] = [const { AtomicUsize::new(0) }; Way::EVERY.len()];
 
-static TOLD: [[AtomicUsize; Kind::EVERY.len()]; Way::EVERY.len()] =
+static EVENTS: [[AtomicUsize; Kind::EVERY.len()]; Way::EVERY.len()] =
     [const { [const { AtomicUsize::new(0) }; Kind::EVERY.len()] }; Way::EVERY.len()];
 
 thread_local! {
-    /// The verdicts told on this thread since somebody asked.
+    /// The outcome events on this thread since the last `take_verdict`.
     static VERDICTS: Cell<(usize, Option<Kind>)> = const { Cell::new((0, None)) };
 }
 
-/// A listener.
-pub(crate) fn hear(event: &Event<'_>) {
+/// The listener that counts all events.
+pub(crate) fn record(event: &Event<'_>) {
     let (Some(way), Some(kind)) = (Way::of_name(event.name), Kind::of_event(&event.kind)) else {
         return breach(format!("unexpected: {event}"));
     };
-    TOLD[way as usize][kind as usize].fetch_add(1, Ordering::Relaxed);
+    EVENTS[way as usize][kind as usize].fetch_add(1, Ordering::Relaxed);
     let (from, to) = if event.kind.is_verdict() {
         let (count, _) = VERDICTS.get();
         VERDICTS.set((count + 1, Some(kind)));
-        (UNTOLD, DECIDED)
+        (NO_OUTCOME, DECIDED)
     } else {
         (DECIDED, LATE)
     };
@@ -170,12 +171,12 @@ pub(crate) fn hear(event: &Event<'_>) {
         Some(call.swap(to, Ordering::SeqCst))
     });
     if before != Some(from) {
-        breach(format!("doubled, too early, or of no call: {event}"));
+        breach(format!("repeated, too early, or without a call: {event}"));
     }
     let beside_limit = match kind {
-        // What a poll in place returns counts, also after the limit.
-        Kind::Answer if event.name == Way::AsyncInline.name() => false,
-        Kind::Answer => event.limit.is_some_and(|limit| event.elapsed > limit),
+        // A success returned by a poll in place counts even after the limit.
+        Kind::Success if event.name == Way::AsyncInline.name() => false,
+        Kind::Success => event.limit.is_some_and(|limit| event.elapsed > limit),
         Kind::TimedOut => event.limit.is_none_or(|limit| {
             let late = event.elapsed.checked_sub(limit);
             late.is_none_or(|late| late > LATE_AT_MOST && late > LATE_AT_MOST + longest_stop())
@@ -187,68 +188,70 @@ pub(crate) fn hear(event: &Event<'_>) {
     }
 }
 
-/// A call is about to be made.
+/// Counts a call that is about to be made.
 pub(crate) fn count_call(way: Way) {
     CALLS[way as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-/// The verdict told on this thread since the last time; more than one are a breach.
+/// The outcome event on this thread since the last call; more than one event is a breach.
 pub(crate) fn take_verdict() -> Option<Kind> {
     let (count, kind) = VERDICTS.take();
     if count > 1 {
-        breach(format!("{count} verdicts in a row, the last: {kind:?}"));
+        breach(format!(
+            "{count} outcome events for one call, the last: {kind:?}"
+        ));
     }
     kind
 }
 
-/// Begins a page for the next `calls` calls.
+/// Starts a page for the next `calls` calls.
 pub(crate) fn turn_page(calls: usize) {
     let mut page = PAGE.write().unwrap_or_else(PoisonError::into_inner);
     page.first += page.calls.len() as u64;
     if page.calls.len() == calls {
         page.calls
             .iter_mut()
-            .for_each(|call| *call.get_mut() = UNTOLD);
+            .for_each(|call| *call.get_mut() = NO_OUTCOME);
     } else {
-        page.calls = (0..calls).map(|_| AtomicU8::new(UNTOLD)).collect();
+        page.calls = (0..calls).map(|_| AtomicU8::new(NO_OUTCOME)).collect();
     }
 }
 
-fn told(way: Way, kinds: &[Kind]) -> usize {
-    let told = &TOLD[way as usize];
+fn count_events(way: Way, kinds: &[Kind]) -> usize {
+    let events = &EVENTS[way as usize];
     kinds
         .iter()
-        .map(|kind| told[*kind as usize].load(Ordering::SeqCst))
+        .map(|kind| events[*kind as usize].load(Ordering::SeqCst))
         .sum()
 }
 
-/// Breaches for all that does not add up now that nothing is under way.
+/// Reports a breach for each sum that does not add up when no call is in progress.
 pub(crate) fn audit() {
     let page = PAGE.read().unwrap_or_else(PoisonError::into_inner);
     let lost = page
         .calls
         .iter()
-        .filter(|call| call.load(Ordering::SeqCst) == UNTOLD);
+        .filter(|call| call.load(Ordering::SeqCst) == NO_OUTCOME);
     match lost.count() {
         0 => {}
         lost => breach(format!(
-            "{lost} of {} calls have no verdict",
+            "{lost} of {} calls have no outcome event",
             page.calls.len()
         )),
     }
     for way in Way::EVERY {
         let name = way.name();
         let calls = CALLS[way as usize].load(Ordering::SeqCst);
-        let verdicts = told(way, &Kind::EVERY[..7]);
+        let verdicts = count_events(way, &Kind::EVERY[..7]);
         if calls != verdicts {
-            breach(format!("{name}: {calls} calls, {verdicts} verdicts"));
+            breach(format!("{name}: {calls} calls, {verdicts} outcome events"));
         }
         let [started, ended, unfinished] = operation::tally(way);
-        let in_time = told(way, &Kind::EVERY[..3]);
-        let late = told(way, &Kind::EVERY[7..]);
+        let in_time = count_events(way, &Kind::EVERY[..3]);
+        let late = count_events(way, &Kind::EVERY[7..]);
         if ended != in_time + late {
             breach(format!(
-                "{name}: {ended} operations ended, {in_time} told in time, {late} late"
+                "{name}: {ended} operations ended, {in_time} in time, {late} late"
             ));
         }
         if started != ended + unfinished {
@@ -274,7 +277,7 @@ pub(crate) fn print() {
     for way in Way::EVERY {
         print!("{:>16}", way.name());
         for kind in Kind::EVERY {
-            print!("{:>12}", told(way, &[kind]));
+            print!("{:>12}", count_events(way, &[kind]));
         }
         let [started, _, unfinished] = operation::tally(way);
         println!("{started:>12}{unfinished:>12}");

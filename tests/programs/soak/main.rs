@@ -1,7 +1,9 @@
-//! Floods the runtime with calls of every kind, and looks whether any is lost, told twice or left behind: `soak --seed 7`.
+//! Floods the runtime with calls of every kind, and checks that no call is lost, reported twice or
+//! left behind: `soak --seed 7`.
 //!
-//! It comes in phases of ten parts. After each part it waits until nothing is under way any more and takes stock: every call has one verdict,
-//! which is what its caller got; every operation and every value is accounted for; and no memory, thread or file is kept.
+//! The program runs phases of ten parts. After each part it waits until no call is in progress and
+//! takes stock: every call has one outcome, which its caller received; every operation and every
+//! value is accounted for; and no memory, thread or file is kept.
 
 mod caller;
 mod course;
@@ -24,13 +26,13 @@ use phase::{Crowd, Phase};
 
 struct Options {
     seed: u64,
-    /// In the phase with calls of every kind.
+    /// Number of calls in the phase with calls of every kind.
     calls: usize,
-    /// Of each caller, in the phase with far limits.
+    /// Number of calls of each caller in the phase with far limits.
     far_calls: usize,
-    /// Sent close to the limit of their receiver.
+    /// Number of messages sent close to the limit of their receiver.
     messages: u32,
-    /// How long it may take.
+    /// Greatest run time of the program.
     longest: Duration,
 }
 
@@ -60,10 +62,12 @@ impl Options {
     }
 }
 
-/// Has the allocator keep no freed memory for each thread, which is no leak and looks like one. It reads that when a process starts.
+/// Makes the allocator keep no freed memory for each thread, which would look like a leak. The
+/// allocator reads this variable when a process starts.
 const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
 
-/// Does it all in a process of its own, with an allocator that can be watched. Fails if that takes longer than `longest`.
+/// Runs this program again in a child process with these allocator settings. Fails if the child
+/// takes longer than `longest`.
 fn again(longest: Duration) -> io::Result<ExitCode> {
     let (name, value) = TUNABLES;
     let mut arguments = env::args_os();
@@ -100,7 +104,7 @@ fn main() -> io::Result<ExitCode> {
         Ok(options) => options,
         Err(error) => {
             eprintln!(
-                "soak: {error}; there are --seed, --calls, --far-calls, --messages and --max-secs"
+                "soak: {error}; options: --seed, --calls, --far-calls, --messages and --max-secs"
             );
             return Ok(ExitCode::from(64));
         }
@@ -113,7 +117,7 @@ fn main() -> io::Result<ExitCode> {
     let crowd = Crowd::new();
     println!("soak --seed {seed} --calls {calls} --far-calls {far_calls} --messages {messages}");
     messages::run(seed, messages);
-    add_listener(ledger::hear).forget();
+    add_listener(ledger::record).forget();
 
     Phase {
         name: "calls of every kind",

@@ -24,7 +24,7 @@ pub(crate) fn run(seed: u64, count: u32) {
     println!("messages near the limit: {count} sent, {timeouts} waits timed out");
 }
 
-/// How often the wait for a message timed out.
+/// The number of waits for a message that timed out.
 fn receive(seed: u64, numbers: std::ops::Range<u32>) -> u32 {
     let (sender, mut messages) = unbounded_channel();
     let sent = numbers.clone();
@@ -39,7 +39,7 @@ fn receive(seed: u64, numbers: std::ops::Range<u32>) -> u32 {
     });
     let runtime = Builder::new_current_thread().build();
     let Ok(runtime) = runtime else {
-        breach("there is no runtime".to_owned());
+        breach("no runtime could be built".to_owned());
         return 0;
     };
     let mut timeouts = 0;

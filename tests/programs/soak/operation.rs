@@ -1,4 +1,4 @@
-//! [`Job`]: the operation of one call. All that it starts, makes and ends with is counted.
+//! [`Job`]: the operation of one call, with counters for its starts, values and ends.
 
 use std::panic::{self, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ static DROPPED: AtomicUsize = AtomicUsize::new(0);
 static PANICKED: AtomicUsize = AtomicUsize::new(0);
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
-/// Operations of one way to run.
+/// Counters of the operations in one place.
 struct Tally {
     started: AtomicUsize,
-    /// With an answer, an error or a panic.
+    /// Ended with a success, an error or a panic.
     ended: AtomicUsize,
-    /// Their futures were dropped.
+    /// Dropped unfinished.
     unfinished: AtomicUsize,
 }
 
@@ -33,7 +33,8 @@ static TALLIES: [Tally; Way::EVERY.len()] = [const {
     }
 }; Way::EVERY.len()];
 
-/// How many operations have started, ended by themselves, and been dropped before.
+/// The number of operations that started, that ended by themselves, and that were dropped
+/// unfinished.
 pub(crate) fn tally(way: Way) -> [usize; 3] {
     let tally = &TALLIES[way as usize];
     [&tally.started, &tally.ended, &tally.unfinished].map(read)
@@ -47,7 +48,7 @@ fn read(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::SeqCst)
 }
 
-/// What operations answer, fail and panic with.
+/// The payload of successes, errors and panics.
 #[derive(Debug)]
 pub(crate) struct Value {
     is_handed_out: bool,
@@ -61,7 +62,7 @@ impl Value {
         }
     }
 
-    /// A caller has it.
+    /// Counts the value as received by a caller.
     pub(crate) fn receive(mut self) {
         self.is_handed_out = true;
     }
@@ -80,18 +81,18 @@ impl Drop for Value {
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Own(Value),
-    NoAnswer(TimeoutError),
+    NoResult(TimeoutError),
 }
 
 impl From<TimeoutError> for Trouble {
     fn from(error: TimeoutError) -> Self {
-        Self::NoAnswer(error)
+        Self::NoResult(error)
     }
 }
 
-pub(crate) type Answer = Result<Value, Trouble>;
+pub(crate) type OpResult = Result<Value, Trouble>;
 
-/// What goes along with the call, and is its operation.
+/// The arguments of a call, and its operation.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) way: Way,
@@ -112,12 +113,12 @@ impl Job {
         }
     }
 
-    pub(crate) fn run(&self, token: &CancelToken) -> Answer {
+    pub(crate) fn run(&self, token: &CancelToken) -> OpResult {
         let under_way = UnderWay::start(self.way);
         match self.work {
             Work::Nothing => {}
             Work::Yield => thread::yield_now(),
-            Work::UntilFired => {
+            Work::UntilCancelled => {
                 let _ = token.wait_timeout(Duration::MAX);
             }
             Work::Nap(nap) | Work::Block(nap) => thread::sleep(nap),
@@ -125,12 +126,12 @@ impl Job {
         under_way.end(self.end, token)
     }
 
-    pub(crate) async fn run_async(&self, token: &CancelToken) -> Answer {
+    pub(crate) async fn run_async(&self, token: &CancelToken) -> OpResult {
         let under_way = UnderWay::start(self.way);
         match self.work {
             Work::Nothing => {}
             Work::Yield => tokio::task::yield_now().await,
-            Work::UntilFired => {
+            Work::UntilCancelled => {
                 token.cancelled().await;
             }
             Work::Nap(nap) => tokio::time::sleep(nap).await,
@@ -140,7 +141,7 @@ impl Job {
     }
 }
 
-/// An operation that has started, and is counted once more when it ends.
+/// A started operation, which counts its end when it is dropped.
 struct UnderWay {
     way: Way,
     has_ended: bool,
@@ -155,10 +156,10 @@ impl UnderWay {
         }
     }
 
-    fn end(mut self, end: End, token: &CancelToken) -> Answer {
+    fn end(mut self, end: End, token: &CancelToken) -> OpResult {
         self.has_ended = true;
         match end {
-            End::Answer => Ok(Value::make()),
+            End::Success => Ok(Value::make()),
             End::Error => {
                 token.check()?;
                 Err(Trouble::Own(Value::make()))
@@ -182,7 +183,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The panics of operations are counted from now on, and not printed.
+/// Counts the panics of operations from now on, instead of printing them.
 pub(crate) fn count_panics() {
     let others = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -194,7 +195,7 @@ pub(crate) fn count_panics() {
     }));
 }
 
-/// Breaches for all that does not add up.
+/// Reports a breach for each sum that does not add up.
 pub(crate) fn audit() {
     let (made, handed_out, dropped) = (read(&MADE), read(&HANDED_OUT), read(&DROPPED));
     if made != handed_out + dropped {

@@ -1,4 +1,4 @@
-//! [`Phase`]: many calls of one sort, in parts that take about as long as each other.
+//! [`Phase`]: many calls of one kind, in parts that should take about the same time.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -16,17 +16,17 @@ use super::stock::Stock;
 
 pub(crate) const PARTS: usize = 10;
 
-/// So long everything may take to come to rest.
+/// Time after which pending operations count as left behind.
 const REST: Duration = Duration::from_secs(60);
 
-/// The limit of a call beside all others.
+/// The limit of the extra calls that time out.
 const BESIDE: Duration = Duration::from_millis(20);
 
-/// As many workers as callers that may need one, and some for what is abandoned.
+/// One worker for each caller that may need one, and spare ones for abandoned operations.
 pub(crate) const WORKERS: usize = 128;
 
-/// Starts all workers that there may be, and has each do what it keeps something for. They stay, so that what they take is the same
-/// whenever stock is taken.
+/// Starts all workers that the pool allows, and uses each of them once. They stay, so that each
+/// stock includes the same workers.
 fn start_all_workers(runtime: &Runtime) {
     Settings::new()
         .cap(WORKERS)
@@ -47,7 +47,7 @@ async fn meet(all: Arc<Barrier>) {
     all.wait();
 }
 
-/// What all callers use.
+/// The runtime and the canceller that all callers share.
 pub(crate) struct Crowd {
     runtime: Runtime,
     canceller: Canceller,
@@ -67,7 +67,7 @@ impl Crowd {
         }
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no call is in progress.
     fn rest(&self) {
         let abandoned = workers::drain(REST);
         let start = Instant::now();
@@ -86,7 +86,7 @@ impl Crowd {
         }
     }
 
-    /// Makes a call that is watched by its caller, and one that is watched by the timer. Both end by their limit.
+    /// Makes one call whose caller observes the deadline, and one whose timer does. Both time out.
     fn time_out(&self) {
         let [watched, polled] =
             [Way::Worker, Way::AsyncInline].map(|way| Course::times_out(way, BESIDE));
@@ -98,13 +98,13 @@ impl Crowd {
 
 pub(crate) struct Phase {
     pub(crate) name: &'static str,
-    /// So many threads that make sync calls, and as many tasks that make async ones.
+    /// Number of threads that make sync calls, and of tasks that make async calls.
     pub(crate) callers: usize,
-    /// Of each caller in each part.
+    /// Calls of each caller in each part.
     pub(crate) calls: usize,
-    /// The course of an async or sync caller's call with this number.
+    /// Draws the course of the call with this number, for an async or a sync caller.
     pub(crate) draw: fn(&mut Dice, bool, usize) -> Course,
-    /// Whether in each part there are two calls that time out beside all these.
+    /// Whether each part makes two extra calls that time out.
     pub(crate) beside: bool,
 }
 
@@ -125,7 +125,7 @@ impl Phase {
         let mut taken = Vec::with_capacity(PARTS);
         let mut costs = Vec::with_capacity(PARTS);
         for part in 0..PARTS {
-            // Nothing can be said of what comes after a breach.
+            // After a breach the later numbers have no meaning.
             if ledger::breaches() > 0 {
                 return;
             }
@@ -146,7 +146,7 @@ impl Phase {
             costs.push(cpu);
         }
         taken[PARTS - 1].compare(&taken[1]);
-        // Not by the clock on the wall, which goes on while others have the machine.
+        // Processor time, because other programs may delay the process.
         let (first, second) = costs.split_at(PARTS / 2);
         let [first, second] = [first, second].map(|half| half.iter().sum::<Duration>());
         if second > 3 * first {
@@ -185,11 +185,11 @@ impl Phase {
                 })
             });
             for task in tasks.collect::<Vec<_>>() {
-                runtime.block_on(task).expect("a caller does not panic");
+                runtime.block_on(task).expect("a caller without a panic");
             }
-            // Joined, unlike at the end of the scope, they are gone when stock is taken.
+            // Joined here, since a scope may end before its threads have fully exited.
             for thread in threads {
-                thread.join().expect("a caller does not panic");
+                thread.join().expect("a caller without a panic");
             }
         });
     }

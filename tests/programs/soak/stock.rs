@@ -1,4 +1,4 @@
-//! [`Stock`]: what the process has, as long as it does nothing.
+//! [`Stock`]: the resources of the process while no call is in progress.
 
 use std::alloc::System;
 use std::fs;
@@ -11,14 +11,14 @@ use super::phase::WORKERS;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Token links, alarms, and whatever else is kept for a call, are blocks of memory, or part of one.
+/// Token links, timers and all other data of a call take blocks of memory, or a part of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stock {
-    /// Blocks of memory that were allocated and not freed.
+    /// Blocks of memory that are allocated and not freed.
     blocks: usize,
-    /// Their bytes.
+    /// Size of these blocks in bytes.
     bytes: usize,
-    /// The memory that the system has given the process.
+    /// Resident memory of the process.
     resident_kib: Option<usize>,
     threads: Option<usize>,
     files: Option<usize>,
@@ -68,7 +68,7 @@ impl Stock {
         )
     }
 
-    /// Breaches for all of which there is more than there was `before`.
+    /// Reports a breach for each resource that has grown since `before`.
     pub(crate) fn compare(&self, before: &Self) {
         let not_above = |what, before: Option<usize>, now: Option<usize>, per_cent: usize| {
             if let (Some(before), Some(now)) = (before, now)
@@ -79,12 +79,13 @@ impl Stock {
                 ));
             }
         };
-        // A worker keeps a few small blocks once it has parked, panicked or met Tokio, and some are first used late.
+        // A worker keeps a few small blocks once it has parked, panicked or used Tokio, possibly
+        // late.
         let may_come = Some(before.blocks + WORKERS);
         not_above("blocks of memory", may_come, Some(self.blocks), 5);
         not_above("bytes in them", Some(before.bytes), Some(self.bytes), 5);
         not_above("resident KiB", before.resident_kib, self.resident_kib, 5);
-        // The timer's deputy may have taken over, and have no deputy of its own yet.
+        // The timer thread may have been replaced, and have no substitute yet.
         not_above("threads", before.threads, self.threads, 1);
         not_above("files", before.files, self.files, 0);
     }

@@ -1,9 +1,10 @@
-//! A child process that prints the deadline in its environment, twice, or the mistake there.
+//! A child process that prints the deadline in its environment twice, or the error for a malformed
+//! one.
 
 use timeout_runtime::Deadline;
 
-fn told() -> String {
-    match Deadline::from_env("TOLD_DEADLINE") {
+fn deadline() -> String {
+    match Deadline::from_env("CHILD_DEADLINE") {
         Ok(None) => "none".to_owned(),
         Ok(Some(deadline)) => match deadline.remaining() {
             None => "never".to_owned(),
@@ -14,6 +15,6 @@ fn told() -> String {
 }
 
 fn main() {
-    println!("{}", told());
-    println!("{}", told());
+    println!("{}", deadline());
+    println!("{}", deadline());
 }
