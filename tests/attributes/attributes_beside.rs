@@ -9,7 +9,7 @@ use support::{block_on, until_fired};
 use timeout_runtime::{CancelToken, Deadline, TimeoutError, panic_on_timeout, timeout};
 use tracing::instrument;
 
-type Answer = Result<u32, TimeoutError>;
+type CallResult = Result<u32, TimeoutError>;
 
 /// The compiler's lints on the uses of these functions show that it sees their attributes.
 mod of_the_compiler {
@@ -128,7 +128,7 @@ mod instrumented {
 
     #[instrument]
     #[timeout(ms = limit(hangs))]
-    pub(super) fn above(hangs: bool, id: u32) -> Answer {
+    pub(super) fn above(hangs: bool, id: u32) -> CallResult {
         if hangs {
             return until_fired(&cancel_token);
         }
@@ -137,7 +137,7 @@ mod instrumented {
 
     #[timeout(ms = limit(hangs))]
     #[instrument]
-    pub(super) fn below(hangs: bool, id: u32) -> Answer {
+    pub(super) fn below(hangs: bool, id: u32) -> CallResult {
         if hangs {
             return until_fired(&cancel_token);
         }
@@ -146,7 +146,7 @@ mod instrumented {
 
     #[instrument]
     #[timeout(ms = limit(hangs))]
-    pub(super) async fn async_above(hangs: bool, id: &u32) -> Answer {
+    pub(super) async fn async_above(hangs: bool, id: &u32) -> CallResult {
         if hangs {
             cancel_token.cancelled().await;
         }
@@ -156,7 +156,7 @@ mod instrumented {
 
     #[timeout(ms = limit(hangs))]
     #[instrument]
-    pub(super) async fn async_below(hangs: bool, id: &u32) -> Answer {
+    pub(super) async fn async_below(hangs: bool, id: &u32) -> CallResult {
         if hangs {
             cancel_token.cancelled().await;
         }

@@ -22,7 +22,7 @@ use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-type Answer = Result<u32, TimeoutError>;
+type CallResult = Result<u32, TimeoutError>;
 
 /// Has no `Debug`, like arguments that no span records.
 struct Opaque(u32);
@@ -65,14 +65,14 @@ impl Visit for Fields<'_> {
 }
 
 /// Returns the log of a call and its result.
-fn recorded(limit: Duration, call: impl FnOnce() -> Answer) -> (Vec<String>, Answer) {
+fn recorded(limit: Duration, call: impl FnOnce() -> CallResult) -> (Vec<String>, CallResult) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| propagate_spans().forget());
     LIMIT.set(limit);
     let log = Log::default();
-    let answer = tracing::subscriber::with_default(Registry::default().with(log.clone()), call);
+    let result = tracing::subscriber::with_default(Registry::default().with(log.clone()), call);
     let seen = log.0.lock().unwrap().clone();
-    (seen, answer)
+    (seen, result)
 }
 
 fn length(name: &str) -> u32 {
@@ -80,7 +80,7 @@ fn length(name: &str) -> u32 {
 }
 
 /// An operation that logs one event, and then returns `value` or never ends.
-async fn work(hangs: bool, value: u32) -> Answer {
+async fn work(hangs: bool, value: u32) -> CallResult {
     tokio::task::yield_now().await;
     info!("operation");
     if hangs {
@@ -89,7 +89,7 @@ async fn work(hangs: bool, value: u32) -> Answer {
     Ok(value)
 }
 
-fn work_on_a_worker(hangs: bool, value: u32) -> Answer {
+fn work_on_a_worker(hangs: bool, value: u32) -> CallResult {
     info!("operation");
     if hangs {
         CancelToken::current().sleep(Duration::MAX)?;
@@ -97,7 +97,7 @@ fn work_on_a_worker(hangs: bool, value: u32) -> Answer {
     Ok(value)
 }
 
-type Function = fn(String, (u32, u32), Parts, Opaque, bool) -> Answer;
+type Function = fn(String, (u32, u32), Parts, Opaque, bool) -> CallResult;
 
 /// The functions of one order of the attributes.
 struct Free {
@@ -127,9 +127,9 @@ impl<O> Debug for Stock<O> {
 
 #[async_trait]
 trait Shop {
-    async fn borrowing(&self, name: &str, a: u32, hangs: bool) -> Answer;
-    async fn changing(&mut self, name: String, pair: (u32, u32), hangs: bool) -> Answer;
-    async fn associated(name: String, a: u32, hangs: bool) -> Answer;
+    async fn borrowing(&self, name: &str, a: u32, hangs: bool) -> CallResult;
+    async fn changing(&mut self, name: String, pair: (u32, u32), hangs: bool) -> CallResult;
+    async fn associated(name: String, a: u32, hangs: bool) -> CallResult;
 }
 
 mod above {
@@ -143,7 +143,7 @@ mod above {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> Answer {
+    ) -> CallResult {
         b += 1;
         work_on_a_worker(hangs, a + b + id + length(&name))
     }
@@ -156,7 +156,7 @@ mod above {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> Answer {
+    ) -> CallResult {
         b += 1;
         work(hangs, a + b + id + length(name)).await
     }
@@ -169,7 +169,7 @@ mod above {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+    ) -> Pin<Box<dyn Future<Output = CallResult> + Send>> {
         Box::pin(async move {
             b += 1;
             work(hangs, a + b + id + length(&name)).await
@@ -184,7 +184,7 @@ mod above {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> impl Future<Output = Answer> + Send {
+    ) -> impl Future<Output = CallResult> + Send {
         async move {
             b += 1;
             work(hangs, a + b + id + length(&name)).await
@@ -195,20 +195,20 @@ mod above {
     impl Shop for Stock<Above> {
         #[timeout(limit = LIMIT.get())]
         #[instrument(ret, err)]
-        async fn borrowing(&self, name: &str, a: u32, hangs: bool) -> Answer {
+        async fn borrowing(&self, name: &str, a: u32, hangs: bool) -> CallResult {
             work(hangs, self.count + a + length(name)).await
         }
 
         #[timeout(limit = LIMIT.get())]
         #[instrument(ret, err)]
-        async fn changing(&mut self, name: String, pair: (u32, u32), hangs: bool) -> Answer {
+        async fn changing(&mut self, name: String, pair: (u32, u32), hangs: bool) -> CallResult {
             self.count += pair.0;
             work(hangs, self.count + pair.1 + length(&name)).await
         }
 
         #[timeout(limit = LIMIT.get())]
         #[instrument(ret, err)]
-        async fn associated(name: String, a: u32, hangs: bool) -> Answer {
+        async fn associated(name: String, a: u32, hangs: bool) -> CallResult {
             work(hangs, a + length(&name)).await
         }
     }
@@ -236,7 +236,7 @@ mod below {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> Answer {
+    ) -> CallResult {
         b += 1;
         work_on_a_worker(hangs, a + b + id + length(&name))
     }
@@ -249,7 +249,7 @@ mod below {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> Answer {
+    ) -> CallResult {
         b += 1;
         work(hangs, a + b + id + length(name)).await
     }
@@ -262,7 +262,7 @@ mod below {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+    ) -> Pin<Box<dyn Future<Output = CallResult> + Send>> {
         Box::pin(async move {
             b += 1;
             work(hangs, a + b + id + length(&name)).await
@@ -277,7 +277,7 @@ mod below {
         Parts { id, .. }: Parts,
         _: Opaque,
         hangs: bool,
-    ) -> impl Future<Output = Answer> + Send {
+    ) -> impl Future<Output = CallResult> + Send {
         async move {
             b += 1;
             work(hangs, a + b + id + length(&name)).await
@@ -288,20 +288,20 @@ mod below {
     impl Shop for Stock<Below> {
         #[instrument(ret, err)]
         #[timeout(limit = LIMIT.get())]
-        async fn borrowing(&self, name: &str, a: u32, hangs: bool) -> Answer {
+        async fn borrowing(&self, name: &str, a: u32, hangs: bool) -> CallResult {
             work(hangs, self.count + a + length(name)).await
         }
 
         #[instrument(ret, err)]
         #[timeout(limit = LIMIT.get())]
-        async fn changing(&mut self, name: String, pair: (u32, u32), hangs: bool) -> Answer {
+        async fn changing(&mut self, name: String, pair: (u32, u32), hangs: bool) -> CallResult {
             self.count += pair.0;
             work(hangs, self.count + pair.1 + length(&name)).await
         }
 
         #[instrument(ret, err)]
         #[timeout(limit = LIMIT.get())]
-        async fn associated(name: String, a: u32, hangs: bool) -> Answer {
+        async fn associated(name: String, a: u32, hangs: bool) -> CallResult {
             work(hangs, a + length(&name)).await
         }
     }
@@ -318,7 +318,7 @@ mod below {
     };
 }
 
-type Call = Box<dyn FnOnce(bool) -> Answer>;
+type Call = Box<dyn FnOnce(bool) -> CallResult>;
 
 /// Every function, with its fields and its result in time.
 fn calls<O: 'static>(free: &Free) -> Vec<(&'static str, &'static str, u32, Call)>
@@ -374,8 +374,8 @@ where
 fn a_span_covers_the_operation_in_either_order() {
     for calls in [calls::<Above>(&above::FREE), calls::<Below>(&below::FREE)] {
         for (name, fields, value, call) in calls {
-            let (seen, answer) = recorded(Duration::from_secs(60), || call(false));
-            assert_eq!(answer.unwrap(), value, "{name}");
+            let (seen, result) = recorded(Duration::from_secs(60), || call(false));
+            assert_eq!(result.unwrap(), value, "{name}");
             let expected = [
                 format!("span {name} {fields} hangs=false"),
                 format!("in {name}: message=operation"),
@@ -390,8 +390,8 @@ fn a_span_covers_the_operation_in_either_order() {
 #[test]
 fn a_span_around_a_call_records_its_error() {
     for (name, fields, _, call) in calls::<Above>(&above::FREE) {
-        let (seen, answer) = recorded(Duration::from_millis(200), || call(true));
-        assert!(answer.unwrap_err().is_timed_out(), "{name}");
+        let (seen, result) = recorded(Duration::from_millis(200), || call(true));
+        assert!(result.unwrap_err().is_timed_out(), "{name}");
         let span = format!("span {name} {fields} hangs=true");
         let operation = format!("in {name}: message=operation");
         let error = format!("in {name}: error=");

@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use support::{record, until_fired};
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
-type Answer = Result<u32, TimeoutError>;
+type CallResult = Result<u32, TimeoutError>;
 
 struct Request {
     id: u32,
@@ -27,28 +27,28 @@ mod on_worker {
     use super::*;
 
     #[timeout(secs = 60)]
-    pub(super) fn tuple((a, mut b): (u32, u32)) -> Answer {
+    pub(super) fn tuple((a, mut b): (u32, u32)) -> CallResult {
         b += 1;
         Ok(a + b)
     }
 
     #[timeout(secs = 60)]
-    pub(super) fn unnamed(_: u8, _: String, kept: u32) -> Answer {
+    pub(super) fn unnamed(_: u8, _: String, kept: u32) -> CallResult {
         Ok(kept)
     }
 
     #[timeout(secs = 60)]
-    pub(super) fn fields(Request { id, .. }: Request) -> Answer {
+    pub(super) fn fields(Request { id, .. }: Request) -> CallResult {
         Ok(id)
     }
 
     #[timeout(secs = 60)]
-    pub(super) fn deep([first, .., Request { id: ref last, .. }]: [Request; 3]) -> Answer {
+    pub(super) fn deep([first, .., Request { id: ref last, .. }]: [Request; 3]) -> CallResult {
         Ok(first.id + last)
     }
 
     #[timeout(secs = 60)]
-    pub(super) fn changed(mut text: String, r#type: u32) -> Answer {
+    pub(super) fn changed(mut text: String, r#type: u32) -> CallResult {
         text.push('!');
         Ok(r#type + u32::try_from(text.len()).unwrap())
     }
@@ -65,7 +65,7 @@ mod on_worker {
         name: u32,
         this: u32,
         __timeout_inner: u32,
-    ) -> Answer {
+    ) -> CallResult {
         assert!(!cancel_token.is_cancelled());
         Ok(result + f + token + deadline + limit + rt + name + this + __timeout_inner)
     }
@@ -82,23 +82,23 @@ mod on_worker {
         __fallback: u32,
         __form: u32,
         __timeout_p: u32,
-    ) -> Answer {
+    ) -> CallResult {
         assert!(!cancel_token.is_cancelled());
         Ok(ask + op + answer + __options + __token + __value + __fallback + __form + __timeout_p)
     }
 
     #[timeout(secs = 60)]
-    pub(super) fn r#match(r#fn: u32) -> Answer {
+    pub(super) fn r#match(r#fn: u32) -> CallResult {
         Ok(r#fn)
     }
 
     #[timeout(name = "argument_shapes::loop", secs = 60)]
-    pub(super) fn r#loop() -> Answer {
+    pub(super) fn r#loop() -> CallResult {
         Ok(1)
     }
 
     #[timeout(secs = 60)]
-    pub(super) fn recursive(depth: u32) -> Answer {
+    pub(super) fn recursive(depth: u32) -> CallResult {
         match depth {
             0 => Ok(0),
             _ => Ok(recursive(depth - 1)? + 1),
@@ -111,31 +111,31 @@ mod in_place {
     use super::*;
 
     #[timeout(secs = 60)]
-    pub(super) async fn tuple(&(a, mut b): &(u32, u32)) -> Answer {
+    pub(super) async fn tuple(&(a, mut b): &(u32, u32)) -> CallResult {
         b += 1;
         tokio::task::yield_now().await;
         Ok(a + b)
     }
 
     #[timeout(secs = 60)]
-    pub(super) async fn unnamed(_: u8, _: &str, kept: &u32) -> Answer {
+    pub(super) async fn unnamed(_: u8, _: &str, kept: &u32) -> CallResult {
         Ok(*kept)
     }
 
     #[timeout(secs = 60)]
-    pub(super) async fn fields(Request { id, .. }: &mut Request) -> Answer {
+    pub(super) async fn fields(Request { id, .. }: &mut Request) -> CallResult {
         tokio::task::yield_now().await;
         *id += 1;
         Ok(*id)
     }
 
     #[timeout(secs = 60)]
-    pub(super) async fn deep([first, .., Request { id: last, .. }]: &[Request; 3]) -> Answer {
+    pub(super) async fn deep([first, .., Request { id: last, .. }]: &[Request; 3]) -> CallResult {
         Ok(first.id + last)
     }
 
     #[timeout(secs = 60)]
-    pub(super) async fn changed(mut text: String, r#type: u32) -> Answer {
+    pub(super) async fn changed(mut text: String, r#type: u32) -> CallResult {
         text.push('!');
         Ok(r#type + u32::try_from(text.len()).unwrap())
     }
@@ -152,7 +152,7 @@ mod in_place {
         name: u32,
         this: u32,
         __timeout_inner: u32,
-    ) -> Answer {
+    ) -> CallResult {
         assert!(!cancel_token.is_cancelled());
         Ok(result + f + token + deadline + limit + rt + name + this + __timeout_inner)
     }
@@ -169,18 +169,18 @@ mod in_place {
         __fallback: u32,
         __form: u32,
         __timeout_p: u32,
-    ) -> Answer {
+    ) -> CallResult {
         assert!(!cancel_token.is_cancelled());
         Ok(ask + op + answer + __options + __token + __value + __fallback + __form + __timeout_p)
     }
 
     #[timeout(secs = 60)]
-    pub(super) async fn r#match(r#fn: u32) -> Answer {
+    pub(super) async fn r#match(r#fn: u32) -> CallResult {
         Ok(r#fn)
     }
 
     #[timeout(secs = 60)]
-    pub(super) async fn recursive(depth: u32) -> Answer {
+    pub(super) async fn recursive(depth: u32) -> CallResult {
         match depth {
             0 => Ok(0),
             _ => Ok(Box::pin(recursive(depth - 1)).await? + 1),
@@ -253,17 +253,17 @@ mod with_token {
 
     #[timeout(name = "argument_shapes::owned", ms = 20)]
     #[allow(clippy::needless_pass_by_value)] // The owned argument is under test.
-    pub(super) fn owned(cancel_token: CancelToken) -> Answer {
+    pub(super) fn owned(cancel_token: CancelToken) -> CallResult {
         until_fired(&cancel_token)
     }
 
     #[timeout(name = "argument_shapes::borrowed", ms = 20, run = "inline")]
-    pub(super) fn borrowed(cancel_token: &CancelToken) -> Answer {
+    pub(super) fn borrowed(cancel_token: &CancelToken) -> CallResult {
         until_fired(cancel_token)
     }
 
     #[timeout(name = "argument_shapes::renamed", ms = 20, token = stop)]
-    pub(super) async fn renamed(stop: &CancelToken, cancel_token: u32) -> Answer {
+    pub(super) async fn renamed(stop: &CancelToken, cancel_token: u32) -> CallResult {
         stop.cancelled().await;
         stop.check().map(|()| cancel_token)
     }
@@ -272,7 +272,7 @@ mod with_token {
 /// The token in an argument must stop the call, and the limit must not cancel that token.
 #[test]
 fn a_token_in_an_argument_stops_the_call() {
-    let calls: [fn(&CancelToken) -> Answer; 3] = [
+    let calls: [fn(&CancelToken) -> CallResult; 3] = [
         |token| with_token::owned(token.clone()),
         with_token::borrowed,
         |token| block_on(with_token::renamed(token, 7)),

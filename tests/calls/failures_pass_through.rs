@@ -17,7 +17,7 @@ use support::short;
 use support::{EVERY_WAY, Gate, Way, block_on, eventually, limit, record, runtime, until_fired};
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, Timeout};
 
-/// A user's error type whose values can be told apart.
+/// A user's error type whose values can be distinguished.
 #[derive(Clone, Debug)]
 struct StockError {
     identity: Arc<()>,

@@ -6,7 +6,7 @@ use std::future::Future;
 use support::{block_on, until_fired};
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
-type Answer = Result<u32, TimeoutError>;
+type CallResult = Result<u32, TimeoutError>;
 
 /// The token must be found in bodies with and without the hygiene of the macro.
 mod the_token {
@@ -15,7 +15,7 @@ mod the_token {
     macro_rules! body_from_outside {
         ($name:ident, $body:block) => {
             #[timeout(ms = crate::support::short())]
-            pub(super) fn $name() -> Answer $body
+            pub(super) fn $name() -> CallResult $body
         };
     }
 
@@ -27,7 +27,7 @@ mod the_token {
     macro_rules! body_from_inside {
         ($name:ident) => {
             #[timeout(ms = crate::support::short())]
-            pub(super) fn $name() -> Answer {
+            pub(super) fn $name() -> CallResult {
                 assert!(!cancel_token.is_cancelled());
                 until_fired(&cancel_token)
             }
@@ -39,7 +39,7 @@ mod the_token {
     macro_rules! body_from_both {
         ($name:ident, $($check:tt)*) => {
             #[timeout(ms = crate::support::short())]
-            pub(super) async fn $name() -> Answer {
+            pub(super) async fn $name() -> CallResult {
                 $($check)*
                 cancel_token.cancelled().await;
                 until_fired(&cancel_token)
@@ -52,7 +52,7 @@ mod the_token {
     macro_rules! under_another_name {
         ($name:ident, $token:ident, $body:expr) => {
             #[timeout(ms = crate::support::short(), token = $token)]
-            pub(super) fn $name() -> Answer {
+            pub(super) fn $name() -> CallResult {
                 $body
             }
         };
@@ -63,7 +63,7 @@ mod the_token {
     macro_rules! with_a_parameter {
         ($name:ident, $token:ident: $type:ty) => {
             #[timeout(ms = crate::support::short(), token = $token)]
-            pub(super) fn $name($token: $type) -> Answer {
+            pub(super) fn $name($token: $type) -> CallResult {
                 until_fired(&$token)
             }
         };
@@ -75,7 +75,7 @@ mod the_token {
     macro_rules! parameter_from_inside {
         ($name:ident) => {
             #[timeout(ms = crate::support::short())]
-            pub(super) fn $name(cancel_token: CancelToken) -> Answer {
+            pub(super) fn $name(cancel_token: CancelToken) -> CallResult {
                 until_fired(&cancel_token)
             }
         };
@@ -113,7 +113,7 @@ mod pieces {
                 $pattern:pat => $pattern_type:ty,
                 $one:pat_param => $one_type:ty,
                 $($rest:ident: $rest_type:ty),*
-            ) -> $answer:ty
+            ) -> $result:ty
             where { $($condition:tt)* }
             { $statement:stmt; $item:item $value:expr, $literal:literal, $tail:block }
         ) => {
@@ -124,14 +124,14 @@ mod pieces {
                 $pattern: $pattern_type,
                 $one: $one_type,
                 $($rest: $rest_type),*
-            ) -> $answer
+            ) -> $result
             where
                 $($condition)*
             {
                 $statement
                 $item
                 let more: u32 = $value;
-                let end: $answer = $tail;
+                let end: $result = $tail;
                 end.map(|end| end + more + $literal)
             }
         };
@@ -147,7 +147,7 @@ mod pieces {
             [c, ..] => [u32; 2],
             d: T,
             e: [u32; 2]
-        ) -> Answer
+        ) -> CallResult
         where { u32: From<T>, [T; 2]: Copy + 'a }
         {
             b += 1;
@@ -181,14 +181,14 @@ mod wholes {
     }
 
     whole! {
-        pub(super) fn item(rows: Vec<u32>) -> Answer {
+        pub(super) fn item(rows: Vec<u32>) -> CallResult {
             cancel_token.check()?;
             Ok(rows.iter().sum())
         }
     }
 
     whole! {
-        pub(super) fn future(rows: Vec<u32>) -> impl Future<Output = Answer> + Send {
+        pub(super) fn future(rows: Vec<u32>) -> impl Future<Output = CallResult> + Send {
             async move {
                 cancel_token.check()?;
                 Ok(rows.iter().sum())
@@ -203,12 +203,12 @@ mod wholes {
         ($type:ty, $self:ident, $($vis:vis $name:ident($arg:ident: $arg_type:ty) $body:block)*) => {
             impl $type {$(
                 #[timeout(ms = 60_000)]
-                $vis fn $name($self, $arg: $arg_type) -> Answer $body
+                $vis fn $name($self, $arg: $arg_type) -> CallResult $body
             )*}
 
             impl $type {
                 #[timeout(ms = 60_000)]
-                pub(super) async fn written_inside(&mut self, row: u32) -> Answer {
+                pub(super) async fn written_inside(&mut self, row: u32) -> CallResult {
                     self.0.push(row);
                     cancel_token.check()?;
                     Ok(self.0.iter().sum())
@@ -333,7 +333,7 @@ mod values {
 
             // If the fragment is split, the subtraction overflows.
             #[timeout(secs = 60, grace = $later * 2, max_abandoned = $ms as usize * 2)]
-            pub(super) fn others() -> Answer { Ok(42) }
+            pub(super) fn others() -> CallResult { Ok(42) }
 
             #[timeout(deadline = Instant::now() + $later * 2, fallback = |_| 0)]
             pub(super) fn deadline() -> u32 { 42 }

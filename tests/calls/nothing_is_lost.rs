@@ -142,7 +142,7 @@ fn every_value_is_returned_or_reported() {
     });
     let made = made.load(Ordering::SeqCst);
     assert_eq!(drops.count(), made);
-    let count = |kind: &EventKind<'_>| recorder.kinds().iter().filter(|told| *told == kind).count();
+    let count = |kind: &EventKind<'_>| recorder.kinds().iter().filter(|seen| *seen == kind).count();
     assert_eq!(count(&EventKind::Succeeded), given);
     assert_eq!(count(&EventKind::AbandonedWorkerSucceeded), made - given);
     let verdicts = recorder
@@ -224,10 +224,10 @@ fn a_dropped_call_cancels_its_token_and_reports_its_operation() {
         running.wait();
         drop(call);
         let late = usize::from(way.abandons());
-        let told = recorder.wait_for(1 + late);
-        assert_eq!(told[0], EventKind::Dropped, "{way:?}");
+        let events = recorder.wait_for(1 + late);
+        assert_eq!(events[0], EventKind::Dropped, "{way:?}");
         assert_eq!(
-            told[1..],
+            events[1..],
             vec![EventKind::AbandonedWorkerSucceeded; late],
             "{way:?}"
         );

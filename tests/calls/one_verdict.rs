@@ -129,8 +129,8 @@ fn a_success_after_the_grace_is_abandoned_unless_an_inline_poll_returns_it() {
             "{way:?}"
         );
         returned.open();
-        let told = recorder.wait_for(2);
-        assert_eq!(told[1], EventKind::AbandonedWorkerSucceeded, "{way:?}");
+        let events = recorder.wait_for(2);
+        assert_eq!(events[1], EventKind::AbandonedWorkerSucceeded, "{way:?}");
     }
 }
 

@@ -168,11 +168,11 @@ fn none_is_a_success_before_the_cancellation_and_an_error_after_it() {
             "{way:?}"
         );
         assert_eq!(nothing::call(way, None, true), None);
-        let told = recorder.wait_for(4);
-        assert_eq!(told[2], EventKind::Cancelled, "{way:?}");
+        let events = recorder.wait_for(4);
+        assert_eq!(events[2], EventKind::Cancelled, "{way:?}");
         assert!(
-            matches!(told[3], EventKind::AbandonedWorkerFailed(_)),
-            "{way:?}: {told:?}"
+            matches!(events[3], EventKind::AbandonedWorkerFailed(_)),
+            "{way:?}: {events:?}"
         );
     }
 }

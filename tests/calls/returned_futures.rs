@@ -16,7 +16,7 @@ use timeout_runtime::{
     CallStatus, CancelToken, Cause, Deadline, EventKind, Failure, TimeoutError, timeout,
 };
 
-type Answer = Result<u32, TimeoutError>;
+type CallResult = Result<u32, TimeoutError>;
 
 const LIMIT: Duration = Duration::from_millis(50);
 
@@ -26,7 +26,7 @@ fn limit(hangs: bool) -> Duration {
 }
 
 #[timeout(name = "returned_futures::plain", limit = limit(hangs))]
-fn plain(id: u32, hangs: bool, _kept: Tracked) -> impl Future<Output = Answer> {
+fn plain(id: u32, hangs: bool, _kept: Tracked) -> impl Future<Output = CallResult> {
     let doubled = id * 2;
     async move {
         if hangs {
@@ -41,7 +41,7 @@ fn boxed(
     id: &u32,
     hangs: bool,
     kept: Tracked,
-) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+) -> Pin<Box<dyn Future<Output = CallResult> + Send + '_>> {
     if *id == 0 {
         return Box::pin(async { Ok(0) });
     }
@@ -84,7 +84,7 @@ fn a_future_that_hangs_is_dropped_at_the_limit() {
 static EVALUATED: AtomicU64 = AtomicU64::new(0);
 
 #[timeout(name = "returned_futures::eager", ms = { EVALUATED.fetch_add(1, Ordering::Relaxed); 500 })]
-fn eager(made: &Gate) -> impl Future<Output = Answer> + use<> {
+fn eager(made: &Gate) -> impl Future<Output = CallResult> + use<> {
     made.open();
     async { Ok(7) }
 }
@@ -101,7 +101,7 @@ fn the_eager_part_runs_at_the_call_and_the_limit_starts_at_the_first_poll() {
 }
 
 #[timeout(name = "returned_futures::panics", secs = 60)]
-fn panics(at_the_call: bool) -> impl Future<Output = Answer> {
+fn panics(at_the_call: bool) -> impl Future<Output = CallResult> {
     assert!(!at_the_call, "at the call");
     async { panic!("at the poll") }
 }
@@ -140,7 +140,7 @@ type See = Arc<Mutex<Seen>>;
 macro_rules! watched {
     ($($name:ident)*) => {$(
         #[timeout(name = concat!("returned_futures::", stringify!($name)), ms = ms)]
-        fn $name(see: See, ms: u64, hangs: bool) -> impl Future<Output = Answer> + Send {
+        fn $name(see: See, ms: u64, hangs: bool) -> impl Future<Output = CallResult> + Send {
             let token = cancel_token.clone();
             {
                 let mut seen = see.lock().unwrap();
@@ -206,7 +206,7 @@ fn the_token_of_a_call_that_ended_in_time_has_no_deadline() {
 #[test]
 fn the_token_of_a_blocked_future_is_cancelled_without_a_poll() {
     #[timeout(name = "returned_futures::blocks", ms = 50)]
-    fn blocks() -> impl Future<Output = Answer> {
+    fn blocks() -> impl Future<Output = CallResult> {
         async move {
             cancel_token.sleep(Duration::MAX)?;
             Ok(7)
@@ -268,7 +268,7 @@ fn a_dropped_future_cancels_its_token() {
 }
 
 #[timeout(name = "returned_futures::below", secs = 60, upstream = [&stop])]
-fn below(stop: CancelToken) -> impl Future<Output = Answer> {
+fn below(stop: CancelToken) -> impl Future<Output = CallResult> {
     async move {
         cancel_token.cancelled().await;
         cancel_token.check()?;
@@ -290,7 +290,7 @@ fn an_upstream_token_ends_the_call() {
 }
 
 #[timeout(name = "returned_futures::outer", ms = 50)]
-async fn outer() -> Answer {
+async fn outer() -> CallResult {
     below(CancelToken::new()).await
 }
 
@@ -303,7 +303,7 @@ fn an_enclosing_call_limits_a_returned_future() {
 fn forwards(
     cancel_token: &CancelToken,
     limit: Duration,
-) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+) -> Pin<Box<dyn Future<Output = CallResult> + Send>> {
     let token = cancel_token.clone();
     Box::pin(async move {
         token.cancelled().await;
@@ -335,7 +335,7 @@ impl Drop for ReadsDeadline {
 }
 
 #[timeout(name = "returned_futures::drops_inside", ms = 50)]
-fn drops_inside() -> impl Future<Output = Answer> {
+fn drops_inside() -> impl Future<Output = CallResult> {
     let reads = ReadsDeadline;
     async move {
         std::future::pending::<()>().await;
@@ -393,7 +393,7 @@ fn fallback_and_grace_hold_for_futures_too() {
 #[tokio::test(start_paused = true)]
 async fn paused_time_drives_the_limit() {
     #[timeout(name = "returned_futures::hour", secs = 3600)]
-    fn hour(see: See) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+    fn hour(see: See) -> Pin<Box<dyn Future<Output = CallResult> + Send>> {
         see.lock().unwrap().token = Some(cancel_token);
         Box::pin(std::future::pending())
     }
@@ -409,15 +409,15 @@ mod in_async_traits {
     #[async_trait::async_trait]
     trait Store: Send + Sync {
         async fn get(&self, key: &str, hangs: bool) -> Result<String, TimeoutError>;
-        async fn put(&mut self, (key, value): (&str, String)) -> Answer;
-        async fn shared(self: Arc<Self>, hangs: bool) -> Answer;
-        async fn own(self: Box<Self>) -> Answer;
-        async fn open<T: Into<u32> + Send>(rows: T) -> Answer
+        async fn put(&mut self, (key, value): (&str, String)) -> CallResult;
+        async fn shared(self: Arc<Self>, hangs: bool) -> CallResult;
+        async fn own(self: Box<Self>) -> CallResult;
+        async fn open<T: Into<u32> + Send>(rows: T) -> CallResult
         where
             Self: Sized;
 
         #[timeout(ms = 50)]
-        async fn provided(&self) -> Answer {
+        async fn provided(&self) -> CallResult {
             cancel_token.cancelled().await;
             cancel_token.check().map(|()| 0)
         }
@@ -431,7 +431,7 @@ mod in_async_traits {
 
     #[async_trait::async_trait(?Send)]
     trait Local {
-        async fn local(&self, hangs: bool) -> Answer;
+        async fn local(&self, hangs: bool) -> CallResult;
     }
 
     struct Map(u32);
@@ -448,7 +448,7 @@ mod in_async_traits {
 
         #[tracing::instrument(skip_all)]
         #[timeout(secs = 60)]
-        async fn put(&mut self, (key, value): (&str, String)) -> Answer {
+        async fn put(&mut self, (key, value): (&str, String)) -> CallResult {
             self.0 += u32::try_from(key.len() + value.len()).unwrap();
             tokio::task::yield_now().await;
             cancel_token.check()?;
@@ -457,7 +457,7 @@ mod in_async_traits {
 
         #[timeout(limit = limit(hangs))]
         #[tracing::instrument(skip_all)]
-        async fn shared(self: Arc<Self>, hangs: bool) -> Answer {
+        async fn shared(self: Arc<Self>, hangs: bool) -> CallResult {
             if hangs {
                 cancel_token.cancelled().await;
             }
@@ -466,12 +466,12 @@ mod in_async_traits {
         }
 
         #[timeout(secs = 60)]
-        async fn own(self: Box<Self>) -> Answer {
+        async fn own(self: Box<Self>) -> CallResult {
             Ok(self.0)
         }
 
         #[timeout(secs = 60)]
-        async fn open<T: Into<u32> + Send>(rows: T) -> Answer {
+        async fn open<T: Into<u32> + Send>(rows: T) -> CallResult {
             Ok(rows.into())
         }
     }
@@ -479,7 +479,7 @@ mod in_async_traits {
     #[async_trait::async_trait(?Send)]
     impl Local for Map {
         #[timeout(limit = limit(hangs))]
-        async fn local(&self, hangs: bool) -> Answer {
+        async fn local(&self, hangs: bool) -> CallResult {
             let shared = std::rc::Rc::new(self.0);
             if hangs {
                 std::future::pending::<()>().await;

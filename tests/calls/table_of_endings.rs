@@ -36,7 +36,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         .unwrap()
 });
 
-type Told = (EventKind<'static>, Option<Cause>);
+type SeenEvent = (EventKind<'static>, Option<Cause>);
 
 /// One call, for one row of the table.
 struct Case {
@@ -52,7 +52,7 @@ struct Case {
     fired: Gate,
     /// Opens when the call has ended, or earlier if the row lets the operation end first.
     released: Gate,
-    told: (Mutex<Vec<Told>>, Condvar),
+    events: (Mutex<Vec<SeenEvent>>, Condvar),
 }
 
 /// Cases by limit. Each case has a limit of its own, by some nanoseconds, which identifies its
@@ -68,12 +68,12 @@ fn listen() -> ListenerHandle {
         };
         drop(cases);
         let token = case.token.get().and_then(CancelToken::cause);
-        case.told
+        case.events
             .0
             .lock()
             .unwrap()
             .push((event.clone().into_owned().kind, token));
-        case.told.1.notify_all();
+        case.events.1.notify_all();
     })
 }
 
@@ -104,7 +104,7 @@ impl Case {
             started: Gate::new(),
             fired: Gate::new(),
             released: Gate::new(),
-            told: Default::default(),
+            events: Default::default(),
         });
         let mut cases = CASES.lock().unwrap();
         let cases = cases.get_or_insert_default();
@@ -243,8 +243,8 @@ impl Case {
     /// Starts the call and drops it. Returns its result if the first poll is ready.
     fn start_and_drop(self: &Arc<Self>) -> Option<Answer> {
         let (mut call, woken) = (self.start(), Gate::new());
-        if let Poll::Ready(answer) = poll_once(&mut call, &woken) {
-            return Some(answer);
+        if let Poll::Ready(result) = poll_once(&mut call, &woken) {
+            return Some(result);
         }
         self.started.wait();
         if self.row.is_first() {
@@ -265,12 +265,12 @@ impl Case {
         self.fired.open();
     }
 
-    fn told(&self, count: usize) -> Vec<Told> {
-        let told = self.told.0.lock().unwrap();
+    fn events(&self, count: usize) -> Vec<SeenEvent> {
+        let events = self.events.0.lock().unwrap();
         let wait = self
-            .told
+            .events
             .1
-            .wait_timeout_while(told, SOON, |told| told.len() < count);
+            .wait_timeout_while(events, SOON, |events| events.len() < count);
         wait.unwrap().0.clone()
     }
 }
@@ -280,7 +280,7 @@ fn run(row: Row, number: usize) {
     let case = Case::new(row, number);
     let expected = row.ending();
     let _inside = RUNTIME.enter();
-    let answer = thread::scope(|scope| {
+    let result = thread::scope(|scope| {
         if !row.is_first() {
             scope.spawn(|| {
                 case.started.wait();
@@ -292,7 +292,7 @@ fn run(row: Row, number: usize) {
             _ => Some(case.call()),
         })
     });
-    let at_return = case.told(0);
+    let at_return = case.events(0);
     let token = case.token.get().expect("the operation has started");
     assert_eq!(token.cause(), expected.token, "{row:?}");
     assert!(
@@ -307,23 +307,23 @@ fn run(row: Row, number: usize) {
         );
     }
     case.released.open();
-    let told = case.told(expected.events.len());
+    let events = case.events(expected.events.len());
     assert!(
-        told.iter().all(|told| told.1 == expected.token),
-        "{row:?}: {told:?}"
+        events.iter().all(|event| event.1 == expected.token),
+        "{row:?}: {events:?}"
     );
-    let read = answer.as_ref().map(read);
+    let read = result.as_ref().map(read);
     let error = read.and_then(|read| read.1);
     let seen = Ending {
         status: read.map(|read| read.0),
         error: error.map(TimeoutError::cause),
-        events: told.into_iter().map(|told| told.0).collect(),
+        events: events.into_iter().map(|event| event.0).collect(),
         token: token.cause(),
     };
     assert_eq!(seen, expected, "{row:?}");
     if let Some(error) = error {
         case.check_error(error);
-    } else if row.is_first() && answer.is_some() {
+    } else if row.is_first() && result.is_some() {
         case.check_disarmed(token);
     }
 }
@@ -372,7 +372,7 @@ fn every_call_follows_the_rules() {
     assert!(rows.len() > 400, "{} rows", rows.len());
     crowd::crowd(AT_ONCE, rows.len(), |number| run(rows[number], number));
     for case in CASES.lock().unwrap().take().unwrap().values() {
-        let events: Vec<_> = case.told(0).into_iter().map(|told| told.0).collect();
+        let events: Vec<_> = case.events(0).into_iter().map(|event| event.0).collect();
         assert_eq!(
             events,
             case.row.ending().events,

@@ -62,8 +62,8 @@ fn the_longest_limit_never_passes() {
 
 #[test]
 fn changing_a_copy_leaves_the_policy_unchanged() {
-    let told = Arc::<Mutex<Vec<&'static str>>>::default();
-    let sink = told.clone();
+    let events = Arc::<Mutex<Vec<&'static str>>>::default();
+    let sink = events.clone();
     let original = limit("timeout_policy::copy", 60_000);
     let copy = original
         .clone()
@@ -75,7 +75,7 @@ fn changing_a_copy_leaves_the_policy_unchanged() {
         let outcome = timeout.inline().outcome(|_| Ok::<_, TimeoutError>(7));
         assert!(outcome.is_success());
     }
-    assert_eq!(*told.lock().unwrap(), ["copy"]);
+    assert_eq!(*events.lock().unwrap(), ["copy"]);
 }
 
 /// An error that records which runner converted it.
@@ -114,16 +114,16 @@ fn every_call_runner_returns_a_result() {
         ]
     }
 
-    for answer in calls(|_| Ok(7)) {
-        assert_eq!(answer.unwrap(), 7);
+    for result in calls(|_| Ok(7)) {
+        assert_eq!(result.unwrap(), 7);
     }
-    for answer in calls(|_| Err(AppError::Own)) {
-        assert!(matches!(answer, Err(AppError::Own)), "{answer:?}");
+    for result in calls(|_| Err(AppError::Own)) {
+        assert!(matches!(result, Err(AppError::Own)), "{result:?}");
     }
-    for answer in calls(|token| Ok(support::until_fired(&token)?)) {
+    for result in calls(|token| Ok(support::until_fired(&token)?)) {
         assert!(
-            matches!(&answer, Err(AppError::Late(error)) if error.is_timed_out()),
-            "{answer:?}"
+            matches!(&result, Err(AppError::Late(error)) if error.is_timed_out()),
+            "{result:?}"
         );
     }
 }
@@ -156,8 +156,8 @@ fn runners_require_only_the_bounds_that_they_need() {
 
 #[test]
 fn a_policys_listener_is_called_first_and_only_for_its_calls() {
-    let told = Arc::<Mutex<Vec<&'static str>>>::default();
-    let (own, all) = (told.clone(), told.clone());
+    let events = Arc::<Mutex<Vec<&'static str>>>::default();
+    let (own, all) = (events.clone(), events.clone());
     let _listener = add_listener(move |event| {
         if event.name == "timeout_policy::own" {
             all.lock().unwrap().push("registered");
@@ -167,7 +167,7 @@ fn a_policys_listener_is_called_first_and_only_for_its_calls() {
         .with_listener(move |_| own.lock().unwrap().push("own"));
     let _ = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
     let _ = limit("timeout_policy::own", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
-    assert_eq!(*told.lock().unwrap(), ["own", "registered", "registered"]);
+    assert_eq!(*events.lock().unwrap(), ["own", "registered", "registered"]);
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn without_a_clock_events_have_the_systems_time() {
 
 #[test]
 fn a_removed_listener_receives_nothing_and_a_forgotten_handle_keeps_it() {
-    let told = Arc::<Mutex<Vec<&'static str>>>::default();
+    let events = Arc::<Mutex<Vec<&'static str>>>::default();
     let listen = |text: &'static str| {
-        let sink = told.clone();
+        let sink = events.clone();
         add_listener(move |event| {
             if event.name == "timeout_policy::handles" {
                 sink.lock().unwrap().push(text);
@@ -211,7 +211,7 @@ fn a_removed_listener_receives_nothing_and_a_forgotten_handle_keeps_it() {
     forgotten.forget();
     drop(removed);
     let _ = limit("timeout_policy::handles", 60_000).outcome(|_| Ok::<_, io::Error>(7));
-    assert_eq!(*told.lock().unwrap(), ["forgotten"]);
+    assert_eq!(*events.lock().unwrap(), ["forgotten"]);
 }
 
 /// Events have the worker's name, if there is one, and a number for each call.

@@ -24,7 +24,7 @@ fn a_late_result_of_an_unobserved_call_is_not_returned() {
             let late = bare::call(way, short_limit(), past_short(), answers);
             // A success of an inline poll is never late.
             let is_right = match &late {
-                Ok(answer) => way == Way::AsyncInline && answers && *answer == 7,
+                Ok(result) => way == Way::AsyncInline && answers && *result == 7,
                 Err(Fault::Ended(error)) => error.is_timed_out(),
                 Err(Fault::Own) => false,
             };

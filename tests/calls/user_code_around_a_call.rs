@@ -49,8 +49,8 @@ fn an_option_may_panic_or_make_calls() {
             let ended = caught(|| options::call(way, (place, Act::Panics)));
             assert!(ended.is_none(), "{way:?}, option {place}: {ended:?}");
             assert_eq!(recorder.kinds(), [], "{way:?}, option {place}");
-            let answer = crowd::ends(move || options::call(way, (place, Act::ReEnters)));
-            assert_eq!(answer.unwrap(), 7, "{way:?}, option {place}");
+            let result = crowd::ends(move || options::call(way, (place, Act::ReEnters)));
+            assert_eq!(result.unwrap(), 7, "{way:?}, option {place}");
             assert_eq!(recorder.wait_for(1), [EventKind::Succeeded], "{way:?}");
         }
     }
@@ -123,8 +123,8 @@ fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Ca
             let made = CONVERSIONS.load(Ordering::SeqCst) - before;
             assert_eq!(made, 1, "{way:?}, {act:?}");
             // The late event of the operation follows.
-            let told = recorder.wait_for(2);
-            assert_eq!(told[0], EventKind::TimedOut, "{way:?}, {act:?}");
+            let events = recorder.wait_for(2);
+            assert_eq!(events[0], EventKind::TimedOut, "{way:?}, {act:?}");
         }
     }
 }
@@ -164,15 +164,15 @@ fn an_argument_whose_drop_panics_or_makes_calls_is_dropped_once() {
         for act in [Act::Panics, Act::ReEnters] {
             let (recorder, drops) = (record("around::takes"), Arc::default());
             let argument = Argument(act, Arc::clone(&drops));
-            let answer = caught(|| takes::call(way, Deadline::never(), argument));
-            let told = if act == Act::Panics {
-                assert!(answer.is_none(), "{way:?}: {answer:?}");
+            let result = caught(|| takes::call(way, Deadline::never(), argument));
+            let expected = if act == Act::Panics {
+                assert!(result.is_none(), "{way:?}: {result:?}");
                 EventKind::Failed(Failure::Panic(WANTED.into()))
             } else {
-                assert_eq!(answer.unwrap().unwrap(), 7, "{way:?}");
+                assert_eq!(result.unwrap().unwrap(), 7, "{way:?}");
                 EventKind::Succeeded
             };
-            assert_eq!(recorder.wait_for(1), [told], "{way:?}");
+            assert_eq!(recorder.wait_for(1), [expected], "{way:?}");
             assert_eq!(drops.load(Ordering::SeqCst), 1, "{way:?}, {act:?}");
         }
     }

@@ -43,9 +43,9 @@ fn a_panicking_listener_affects_no_call_and_no_other_listener() {
         // Registered after the listener that panics, so called after it.
         let recorder = record("user_code::listener_panics");
         both_outcomes(way, "user_code::listener_panics");
-        let told = recorder.wait_for(3);
+        let events = recorder.wait_for(3);
         assert_eq!(
-            told[..2],
+            events[..2],
             [EventKind::Succeeded, EventKind::TimedOut],
             "{way:?}"
         );
@@ -218,9 +218,9 @@ fn a_late_value_whose_destructor_panics_is_reported_and_ends_no_worker() {
             matches!(outcome, Outcome::TimedOut(_)),
             "{way:?}: the call did not time out"
         );
-        let told = recorder.wait_for(2);
+        let events = recorder.wait_for(2);
         assert_eq!(
-            told,
+            events,
             [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
             "{way:?}"
         );
@@ -355,12 +355,12 @@ annotated! {
     mod falls_back, [
         name = "user_code::fallback", ms = short(), grace = std::time::Duration::from_secs(60),
         fallback = {
-            let (act, called, told) = script.clone();
+            let (act, called, count) = script.clone();
             move |error: TimeoutError| {
                 assert!(error.is_timed_out());
                 let detached = Deadline::current() == Deadline::never()
                     && !CallContext::current().token().is_cancelled();
-                called.send((thread::current().id(), told(), detached)).unwrap();
+                called.send((thread::current().id(), count(), detached)).unwrap();
                 act();
                 Err("fallback")
             }

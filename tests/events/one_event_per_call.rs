@@ -70,8 +70,8 @@ impl Tally {
                 .expect("the outcome event precedes the return");
             assert_eq!(status_of(verdict), Some(status), "{verdict} {outcome:?}");
         }
-        if let Outcome::Success(answer) = outcome {
-            assert_eq!(answer, round);
+        if let Outcome::Success(result) = outcome {
+            assert_eq!(result, round);
         }
         self.calls.lock().unwrap().push(Record { events, status });
     }

@@ -11,8 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Makes a sync call that succeeds and one that times out.
 fn succeed_and_time_out() {
-    let answer = limit("inside_runtimes::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
-    assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+    let result = limit("inside_runtimes::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
+    assert!(matches!(result, Outcome::Success(7)), "{result:?}");
     let stops = limit("inside_runtimes::sync", short()).outcome(|token| until_fired(&token));
     assert!(matches!(stops, Outcome::TimedOut(_)), "{stops:?}");
 }

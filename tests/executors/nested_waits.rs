@@ -100,8 +100,8 @@ where
         release.release();
     });
     let report: BoxedReport = Box::new((receiver, Box::new(wait)));
-    let answer = block_on(run(report));
-    assert_eq!(answer.unwrap(), 1, "{blocking:?}");
+    let result = block_on(run(report));
+    assert_eq!(result.unwrap(), 1, "{blocking:?}");
     other.join().unwrap();
 }
 

@@ -70,10 +70,10 @@ fn an_operation_waits_for_sockets_of_smol_until_its_limit() {
             let silent = limited_ask(false).await.unwrap_err();
             assert_eq!(silent.kind(), std::io::ErrorKind::TimedOut);
             assert!(begin.elapsed() >= short_limit());
-            let answer = limit("on_smol::answer", 60_000)
+            let result = limit("on_smol::answer", 60_000)
                 .outcome_async(|_| ask(true))
                 .await;
-            assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+            assert!(matches!(result, Outcome::Success(7)), "{result:?}");
         });
     });
 }
@@ -143,14 +143,14 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
         let release = Gate::new();
         let body = release.clone();
         block_on(async move {
-            let answer: Ending = limit("on_smol::worker", 60_000)
+            let result: Ending = limit("on_smol::worker", 60_000)
                 .on_worker()
                 .outcome_async(|_| async {
                     Timer::after(Duration::from_millis(1)).await;
                     Ok(7)
                 })
                 .await;
-            assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+            assert!(matches!(result, Outcome::Success(7)), "{result:?}");
             let blocks: Ending = limit("on_smol::worker", short())
                 .on_worker()
                 .outcome_async(move |_| async move {
@@ -167,12 +167,12 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
 #[test]
 fn a_sync_call_works_inside_a_task_of_smol() {
     crowd::ends(|| {
-        let (answer, stops) = on_two_threads(|_| async {
-            let answer = limit("on_smol::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
+        let (result, stops) = on_two_threads(|_| async {
+            let result = limit("on_smol::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
             let stops = limit("on_smol::sync", short()).outcome(|token| until_fired(&token));
-            (answer, stops)
+            (result, stops)
         });
-        assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+        assert!(matches!(result, Outcome::Success(7)), "{result:?}");
         assert!(matches!(stops, Outcome::TimedOut(_)), "{stops:?}");
     });
 }

@@ -24,8 +24,8 @@ fn without_timers() -> [Runtime; 2] {
 
 /// Makes async calls that succeed and time out, on an executor without timers.
 async fn succeed_and_time_out(name: &'static str) {
-    let answer: Ending = limit(name, 60_000).outcome_async(|_| async { Ok(7) }).await;
-    assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+    let result: Ending = limit(name, 60_000).outcome_async(|_| async { Ok(7) }).await;
+    assert!(matches!(result, Outcome::Success(7)), "{result:?}");
     let never: Ending = limit(name, short()).outcome_async(|_| pending()).await;
     assert_timed_out(&never);
     let stops: Ending = limit(name, short())
@@ -62,14 +62,14 @@ fn assert_timed_out(ending: &Ending) {
 #[test]
 fn a_future_built_outside_a_runtime_works_inside_one() {
     crowd::ends(|| {
-        let answer = limit("without_tokio_timers::outside", 60_000)
+        let result = limit("without_tokio_timers::outside", 60_000)
             .outcome_async(|_| async { Ok::<_, TimeoutError>(Handle::try_current().is_ok()) });
         let never = limit("without_tokio_timers::outside", short()).outcome_async(|_| pending());
         let task = limit("without_tokio_timers::outside", 60_000)
             .as_task()
             .outcome_async(|_| async { Ok::<_, TimeoutError>(8) });
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        assert!(matches!(runtime.block_on(answer), Outcome::Success(true)));
+        assert!(matches!(runtime.block_on(result), Outcome::Success(true)));
         assert_timed_out(&runtime.block_on(never));
         assert!(matches!(runtime.block_on(task), Outcome::Success(8)));
     });
@@ -90,12 +90,12 @@ fn a_runtime_without_timers_keeps_every_limit() {
 fn a_task_on_a_runtime_without_timers_keeps_its_limit() {
     crowd::ends(|| {
         for runtime in without_timers() {
-            let answer: Ending = runtime.block_on(
+            let result: Ending = runtime.block_on(
                 limit("without_tokio_timers::task", 60_000)
                     .as_task()
                     .outcome_async(|_| async { Ok(7) }),
             );
-            assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+            assert!(matches!(result, Outcome::Success(7)), "{result:?}");
             let never: Ending = runtime.block_on(
                 limit("without_tokio_timers::task", short())
                     .as_task()
@@ -145,11 +145,11 @@ fn a_task_outside_a_runtime_is_an_error_that_names_the_reason() {
 /// A sync call must not use a runtime internally.
 #[test]
 fn sync_calls_need_no_runtime() {
-    let answer: Ending = limit("without_tokio_timers::sync", 60_000).outcome(|_| {
+    let result: Ending = limit("without_tokio_timers::sync", 60_000).outcome(|_| {
         assert!(Handle::try_current().is_err());
         Ok(7)
     });
-    assert!(matches!(answer, Outcome::Success(7)), "{answer:?}");
+    assert!(matches!(result, Outcome::Success(7)), "{result:?}");
     let body = |token: CancelToken| until_fired(&token).map(|_| 7);
     assert_timed_out(&limit("without_tokio_timers::sync", short()).outcome(body));
     assert_timed_out(

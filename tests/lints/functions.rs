@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
-type Answer = Result<u32, TimeoutError>;
+type CallResult = Result<u32, TimeoutError>;
 
 /// A result that is itself a future.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ fn size(size: usize) -> u32 {
     size as u32
 }
 
-fn give_back(late: Answer) {
+fn give_back(late: CallResult) {
     drop(late);
 }
 
@@ -35,51 +35,51 @@ fn zero(_: TimeoutError) -> u32 {
 }
 
 #[timeout(secs = 60)]
-fn sync() -> Answer {
+fn sync() -> CallResult {
     Ok(1)
 }
 
 #[timeout(secs = 60)]
 #[rustfmt::skip]
-fn one_line() -> Answer { Ok(1) }
+fn one_line() -> CallResult { Ok(1) }
 
 #[timeout(secs = 60, run = "inline")]
-fn inline(row: &str, rows: &mut Vec<u32>) -> Answer {
+fn inline(row: &str, rows: &mut Vec<u32>) -> CallResult {
     rows.push(1);
     Ok(size(row.len()))
 }
 
 #[timeout(secs = 60)]
-async fn polled(row: &str) -> Answer {
+async fn polled(row: &str) -> CallResult {
     std::future::ready(()).await;
     Ok(size(row.len()))
 }
 
 #[timeout(secs = 60, run = "worker")]
-async fn on_a_worker(row: String) -> Answer {
+async fn on_a_worker(row: String) -> CallResult {
     std::future::ready(()).await;
     Ok(size(row.len()))
 }
 
 #[timeout(secs = 60, run = "task")]
-async fn task(row: String) -> Answer {
+async fn task(row: String) -> CallResult {
     std::future::ready(()).await;
     Ok(size(row.len()))
 }
 
 #[timeout(secs = 60, cancel = false)]
-async fn outlives(row: String) -> Answer {
+async fn outlives(row: String) -> CallResult {
     std::future::ready(()).await;
     Ok(size(row.len()))
 }
 
 #[timeout(secs = 60)]
-async fn never_waits() -> Answer {
+async fn never_waits() -> CallResult {
     Ok(1)
 }
 
 #[timeout(secs = 60)]
-async fn takes_all(mut rows: Vec<String>, (a, mut b): (u32, u32), _: u8, [c, ..]: [u32; 2]) -> Answer {
+async fn takes_all(mut rows: Vec<String>, (a, mut b): (u32, u32), _: u8, [c, ..]: [u32; 2]) -> CallResult {
     rows.push(String::new());
     b += 1;
     std::future::ready(()).await;
@@ -87,38 +87,38 @@ async fn takes_all(mut rows: Vec<String>, (a, mut b): (u32, u32), _: u8, [c, ..]
 }
 
 #[timeout(secs = 60)]
-fn takes_all_on_a_worker(mut rows: Vec<String>, (a, mut b): (u32, u32), _: u8, [c, ..]: [u32; 2]) -> Answer {
+fn takes_all_on_a_worker(mut rows: Vec<String>, (a, mut b): (u32, u32), _: u8, [c, ..]: [u32; 2]) -> CallResult {
     rows.push(String::new());
     b += 1;
     Ok(a + b + c + size(rows.len()))
 }
 
 #[timeout(secs = 60, run = "inline")]
-fn takes_all_inline(mut rows: Vec<String>, (a, mut b): (u32, u32), _: u8, [c, ..]: [u32; 2]) -> Answer {
+fn takes_all_inline(mut rows: Vec<String>, (a, mut b): (u32, u32), _: u8, [c, ..]: [u32; 2]) -> CallResult {
     rows.push(String::new());
     b += 1;
     Ok(a + b + c + size(rows.len()))
 }
 
 #[timeout(secs = 60)]
-fn not_used(_row: u32, other: String) -> Answer {
+fn not_used(_row: u32, other: String) -> CallResult {
     Ok(1)
 }
 
 #[timeout(secs = 60)]
-async fn not_used_either(_row: u32, other: String) -> Answer {
+async fn not_used_either(_row: u32, other: String) -> CallResult {
     Ok(1)
 }
 
 #[timeout(secs = 60)]
-fn asks() -> Answer {
+fn asks() -> CallResult {
     //plain let cancel_token = CancelToken::new();
     cancel_token.check()?;
     Ok(1)
 }
 
 #[timeout(secs = 60)]
-async fn asks_too() -> Answer {
+async fn asks_too() -> CallResult {
     //plain let cancel_token = CancelToken::new();
     cancel_token.cancelled().await;
     cancel_token.check()?;
@@ -126,26 +126,26 @@ async fn asks_too() -> Answer {
 }
 
 #[timeout(secs = 60, token = stop)]
-fn passes_on(stop: &CancelToken, rows: Vec<u32>) -> Answer {
+fn passes_on(stop: &CancelToken, rows: Vec<u32>) -> CallResult {
     stop.check()?;
     drop(rows);
     Ok(1)
 }
 
 #[timeout(secs = 60, token = stop)]
-async fn passes_on_too(stop: CancelToken) -> Answer {
+async fn passes_on_too(stop: CancelToken) -> CallResult {
     stop.cancelled().await;
     Ok(1)
 }
 
 #[timeout(ms = limit, upstream = stop, grace = "5ms", max_abandoned = 5)]
-fn used_by_options(limit: u64, stop: CancelToken) -> Answer {
+fn used_by_options(limit: u64, stop: CancelToken) -> CallResult {
     //plain let _ = (limit, stop);
     Ok(1)
 }
 
 #[timeout(ms = 5, upstream = [stop, other], grace = "5ms")]
-async fn used_by_options_too(stop: &CancelToken, other: Option<CancelToken>) -> Answer {
+async fn used_by_options_too(stop: &CancelToken, other: Option<CancelToken>) -> CallResult {
     //plain let _ = (stop, other);
     Ok(1)
 }
@@ -177,22 +177,22 @@ fn plain_late_on_a_worker() -> u32 {
 }
 
 #[timeout(secs = 60, on_late = give_back)]
-fn late() -> Answer {
+fn late() -> CallResult {
     Ok(1)
 }
 
 #[timeout(secs = 60, on_late = give_back, run = "inline")]
-fn late_inline() -> Answer {
+fn late_inline() -> CallResult {
     Ok(1)
 }
 
 #[timeout(secs = 60, on_late = give_back)]
-async fn late_polled() -> Answer {
+async fn late_polled() -> CallResult {
     std::future::ready(Ok(1)).await
 }
 
 #[timeout(secs = 60, on_late = give_back, run = "task")]
-async fn late_task() -> Answer {
+async fn late_task() -> CallResult {
     std::future::ready(Ok(1)).await
 }
 
@@ -222,27 +222,27 @@ async fn handle_late() -> Handle {
 }
 
 #[timeout(secs = 60)]
-fn returned(row: u32) -> impl Future<Output = Answer> + Send {
+fn returned(row: u32) -> impl Future<Output = CallResult> + Send {
     std::future::ready(Ok(row))
 }
 
 #[timeout(secs = 60)]
-fn returned_block(row: u32) -> impl Future<Output = Answer> + Send {
+fn returned_block(row: u32) -> impl Future<Output = CallResult> + Send {
     async move { Ok(row) }
 }
 
 #[timeout(secs = 60)]
-fn boxed<'a>(row: &'a str) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+fn boxed<'a>(row: &'a str) -> Pin<Box<dyn Future<Output = CallResult> + Send + 'a>> {
     Box::pin(async move { Ok(size(row.len())) })
 }
 
 #[timeout(secs = 60)]
-fn generic<T: Into<u32> + Send + 'static>(row: T) -> Answer {
+fn generic<T: Into<u32> + Send + 'static>(row: T) -> CallResult {
     Ok(row.into())
 }
 
 #[timeout(secs = 60, run = "inline")]
-fn generic_inline<T>(row: &T, rows: impl IntoIterator<Item = T>) -> Answer
+fn generic_inline<T>(row: &T, rows: impl IntoIterator<Item = T>) -> CallResult
 where
     T: Copy + Into<u32>,
 {
@@ -266,12 +266,12 @@ async fn borrows<'a>(row: &'a str, _other: &str) -> Result<&'a str, TimeoutError
 }
 
 #[timeout(secs = 60)]
-fn only_returns(row: u32) -> Answer {
+fn only_returns(row: u32) -> CallResult {
     return Ok(row);
 }
 
 #[timeout(secs = 60)]
-fn branches(row: u32) -> Answer {
+fn branches(row: u32) -> CallResult {
     if row > 5 {
         return Ok(1);
     }
@@ -282,7 +282,7 @@ fn branches(row: u32) -> Answer {
 }
 
 #[timeout(secs = 60)]
-async fn branches_too(row: Option<String>) -> Answer {
+async fn branches_too(row: Option<String>) -> CallResult {
     if let Some(row) = row {
         std::future::ready(()).await;
         Ok(size(row.len()))
@@ -292,7 +292,7 @@ async fn branches_too(row: Option<String>) -> Answer {
 }
 
 #[timeout(secs = 60)]
-fn loops() -> Answer {
+fn loops() -> CallResult {
     loop {
         if let Ok(row) = "5".parse() {
             break Ok(row);
@@ -301,12 +301,12 @@ fn loops() -> Answer {
 }
 
 #[timeout(secs = 60)]
-async fn locks(rows: Arc<std::sync::Mutex<u32>>) -> Answer {
+async fn locks(rows: Arc<std::sync::Mutex<u32>>) -> CallResult {
     Ok(*rows.lock().unwrap())
 }
 
 #[timeout(secs = 60)]
-fn locks_on_a_worker(rows: Arc<std::sync::Mutex<u32>>) -> Answer {
+fn locks_on_a_worker(rows: Arc<std::sync::Mutex<u32>>) -> CallResult {
     Ok(*rows.lock().unwrap())
 }
 
@@ -322,7 +322,7 @@ fn maybe(row: Option<u32>) -> Option<u32> {
 }
 
 #[timeout(secs = 60)]
-fn has_items() -> Answer {
+fn has_items() -> CallResult {
     const ONE: u32 = 1;
     fn one() -> u32 {
         ONE
@@ -331,7 +331,7 @@ fn has_items() -> Answer {
 }
 
 #[timeout(secs = 60)]
-fn mistakes(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer {
+fn mistakes(row: u32, mut rows: Vec<u32>, unused: u8) -> CallResult {
     let row = row + 1;
     let mut other = 5;
     std::fs::remove_file("rows");
@@ -342,7 +342,7 @@ fn mistakes(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer {
 }
 
 #[timeout(secs = 60, run = "inline")]
-fn mistakes_inline(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer {
+fn mistakes_inline(row: u32, mut rows: Vec<u32>, unused: u8) -> CallResult {
     let row = row + 1;
     let mut other = 5;
     std::fs::remove_file("rows");
@@ -353,7 +353,7 @@ fn mistakes_inline(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer {
 }
 
 #[timeout(secs = 60)]
-async fn mistakes_polled(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer {
+async fn mistakes_polled(row: u32, mut rows: Vec<u32>, unused: u8) -> CallResult {
     let row = row + 1;
     let mut other = 5;
     std::fs::remove_file("rows");
@@ -364,7 +364,7 @@ async fn mistakes_polled(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer {
 }
 
 #[timeout(secs = 60, run = "task")]
-async fn mistakes_in_a_task(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer {
+async fn mistakes_in_a_task(row: u32, mut rows: Vec<u32>, unused: u8) -> CallResult {
     let row = row + 1;
     let mut other = 5;
     std::fs::remove_file("rows");
@@ -375,7 +375,7 @@ async fn mistakes_in_a_task(row: u32, mut rows: Vec<u32>, unused: u8) -> Answer 
 }
 
 #[timeout(secs = 60)]
-fn mistakes_in_a_future(row: u32, mut rows: Vec<u32>, unused: u8) -> impl Future<Output = Answer> + Send {
+fn mistakes_in_a_future(row: u32, mut rows: Vec<u32>, unused: u8) -> impl Future<Output = CallResult> + Send {
     let row = row + 1;
     async move {
         std::fs::remove_file("rows");
@@ -387,24 +387,24 @@ fn mistakes_in_a_future(row: u32, mut rows: Vec<u32>, unused: u8) -> impl Future
 }
 
 #[timeout(secs = 60)]
-fn diverges() -> Answer {
+fn diverges() -> CallResult {
     panic!("never")
 }
 
 #[timeout(secs = 60)]
-async fn diverges_too() -> Answer {
+async fn diverges_too() -> CallResult {
     loop {
         std::future::ready(()).await;
     }
 }
 
 #[timeout(secs = 60)]
-async fn returns() -> Answer {
+async fn returns() -> CallResult {
     return Ok(1);
 }
 
 #[timeout(secs = 60)]
-async fn returns_from_branches(row: u32) -> Answer {
+async fn returns_from_branches(row: u32) -> CallResult {
     if row > 5 {
         return Ok(1);
     } else {
@@ -413,7 +413,7 @@ async fn returns_from_branches(row: u32) -> Answer {
 }
 
 #[timeout(secs = 60)]
-fn goes_on_after_its_end() -> Answer {
+fn goes_on_after_its_end() -> CallResult {
     return Ok(1);
     Ok(2)
 }
@@ -434,7 +434,7 @@ async fn names_polled(r#type: u32, Shouting: u32, _unused: u32, x: u32) -> Vec<u
 }
 
 #[timeout(secs = 60, run = "inline")]
-fn patterns(&(a, b): &(u32, u32), Table(c): Table, ref d: u32, e @ (_, f): (u32, u32)) -> Answer {
+fn patterns(&(a, b): &(u32, u32), Table(c): Table, ref d: u32, e @ (_, f): (u32, u32)) -> CallResult {
     Ok(a + b + c + d + e.0 + f)
 }
 
@@ -444,20 +444,20 @@ fn attributes(
     #[cfg(any())] gone: Missing,
     #[cfg(not(any()))] here: u32,
     #[expect(unused_variables)] other: u32,
-) -> Answer {
+) -> CallResult {
     #![allow(clippy::needless_return)]
     return Ok(here);
 }
 
 #[timeout(secs = 60)]
-fn prints() -> Answer {
+fn prints() -> CallResult {
     //plain let cancel_token = CancelToken::new();
     println!("{cancel_token:?}");
     Ok(1)
 }
 
 #[timeout(secs = 60, token = stop, deadline = timeout_runtime::Deadline::never(), inherit = false)]
-async fn prints_too(rows: Vec<u32>) -> Answer {
+async fn prints_too(rows: Vec<u32>) -> CallResult {
     //plain let stop = CancelToken::new();
     println!("{stop:?} {rows:?}");
     Ok(1)
@@ -482,19 +482,19 @@ fn spelled_unit_on_a_worker() -> () {}
 /// What it returns must be used.
 #[must_use]
 #[timeout(secs = 60)]
-pub fn public(rows: Vec<u32>) -> Answer {
+pub fn public(rows: Vec<u32>) -> CallResult {
     Ok(rows.len() as u32)
 }
 
 #[timeout(secs = 60)]
-pub async fn undocumented(rows: Vec<u32>) -> Answer {
+pub async fn undocumented(rows: Vec<u32>) -> CallResult {
     Ok(rows.len() as u32)
 }
 
 macro_rules! generated {
     ($name:ident($row:ident: $type:ty), $limit:expr) => {
         #[timeout(secs = $limit)]
-        fn $name($row: $type, other: u32, _unused: u32) -> Answer {
+        fn $name($row: $type, other: u32, _unused: u32) -> CallResult {
             Ok($row + other)
         }
     };
@@ -508,35 +508,35 @@ pub struct Table(u32);
 
 impl Table {
     #[timeout(secs = 60)]
-    pub async fn waits(&self, row: u32) -> Answer {
+    pub async fn waits(&self, row: u32) -> CallResult {
         std::future::ready(()).await;
         Ok(self.0 + row)
     }
 
     #[timeout(secs = 60)]
-    pub async fn changes(&mut self) -> Answer {
+    pub async fn changes(&mut self) -> CallResult {
         std::future::ready(()).await;
         self.0 += 1;
         Ok(1)
     }
 
     #[timeout(secs = 60, run = "inline")]
-    pub fn looks(&self) -> Answer {
+    pub fn looks(&self) -> CallResult {
         Ok(self.0)
     }
 
     #[timeout(secs = 60)]
-    pub fn scan(self: Arc<Self>) -> Answer {
+    pub fn scan(self: Arc<Self>) -> CallResult {
         Ok(self.0)
     }
 
     #[timeout(secs = 60)]
-    pub fn ends(self) -> Answer {
+    pub fn ends(self) -> CallResult {
         Ok(1)
     }
 
     #[timeout(secs = 60)]
-    pub fn mut_ends(mut self) -> Answer {
+    pub fn mut_ends(mut self) -> CallResult {
         self.0 += 1;
         Ok(self.0)
     }
@@ -547,7 +547,7 @@ impl Table {
     }
 
     #[timeout(secs = 60)]
-    pub async fn not_used(&self) -> Answer {
+    pub async fn not_used(&self) -> CallResult {
         Ok(1)
     }
 }
@@ -555,19 +555,19 @@ impl Table {
 /// A trait whose implementations have limits.
 pub trait Scan {
     /// Scans.
-    fn scan(&self) -> Answer;
+    fn scan(&self) -> CallResult;
     /// Waits.
-    fn wait(&self) -> impl Future<Output = Answer> + Send;
+    fn wait(&self) -> impl Future<Output = CallResult> + Send;
 }
 
 impl Scan for Table {
     #[timeout(secs = 60, run = "inline")]
-    fn scan(&self) -> Answer {
+    fn scan(&self) -> CallResult {
         Ok(self.0)
     }
 
     #[timeout(secs = 60)]
-    async fn wait(&self) -> Answer {
+    async fn wait(&self) -> CallResult {
         std::future::ready(()).await;
         Ok(self.0)
     }
@@ -577,13 +577,13 @@ impl Scan for Table {
 #[async_trait::async_trait]
 pub trait Boxed {
     /// Waits.
-    async fn wait(&self, row: &str) -> Answer;
+    async fn wait(&self, row: &str) -> CallResult;
 }
 
 #[async_trait::async_trait]
 impl Boxed for Table {
     #[timeout(secs = 60)]
-    async fn wait(&self, row: &str) -> Answer {
+    async fn wait(&self, row: &str) -> CallResult {
         std::future::ready(()).await;
         Ok(self.0 + size(row.len()))
     }

@@ -17,7 +17,7 @@ shapes! { ($on:meta, $run:literal)
         static GIVEN: Given = Given::new(None);
 
         #[cfg_attr($on, timeout(ms = limit(look(&GIVEN).0), run = $run))]
-        fn none() -> Answer {
+        fn none() -> CallResult {
             let (hangs, log) = look(&GIVEN);
             let local = log.note("local");
             pass(hangs)?;
@@ -32,7 +32,7 @@ shapes! { ($on:meta, $run:literal)
         static GIVEN: Given = Given::new(None);
 
         #[cfg_attr($on, timeout(ms = limit(look(&GIVEN).0), run = $run))]
-        async fn none() -> Answer {
+        async fn none() -> CallResult {
             let (hangs, log) = look(&GIVEN);
             let local = log.note("local");
             pass_async(hangs).await?;
@@ -42,7 +42,7 @@ shapes! { ($on:meta, $run:literal)
 
     by_default [worker] |hangs, log| one(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs)))]
-        fn one(hangs: Hangs, a: Noted) -> Answer {
+        fn one(hangs: Hangs, a: Noted) -> CallResult {
             pass(hangs)?;
             Ok(a.value())
         }
@@ -50,7 +50,7 @@ shapes! { ($on:meta, $run:literal)
 
     by_default_async [async_inline] |hangs, log| one(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs)))]
-        async fn one(hangs: Hangs, a: Noted) -> Answer {
+        async fn one(hangs: Hangs, a: Noted) -> CallResult {
             pass_async(hangs).await?;
             Ok(a.value())
         }
@@ -65,7 +65,7 @@ shapes! { ($on:meta, $run:literal)
         fn twelve(
             hangs: Hangs, b: Noted, c: u32, d: Noted, e: &'static str, f: [u32; 2], g: Noted, h: (u32, u32),
             i: Noted, j: Vec<u32>, k: Box<u32>, l: Noted,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             let noted = b.value() + 10 * d.value() + 100 * g.value() + 1000 * i.value() + 10_000 * l.value();
             Ok(noted + c + len(e) + f[0] + f[1] + h.0 + h.1 + j[0] + *k)
@@ -81,7 +81,7 @@ shapes! { ($on:meta, $run:literal)
         async fn twelve(
             hangs: Hangs, b: Noted, c: u32, d: Noted, e: &'static str, f: [u32; 2], g: Noted, h: (u32, u32),
             i: Noted, j: Vec<u32>, k: Box<u32>, l: Noted,
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             let noted = b.value() + 10 * d.value() + 100 * g.value() + 1000 * i.value() + 10_000 * l.value();
             Ok(noted + c + len(e) + f[0] + f[1] + h.0 + h.1 + j[0] + *k)
@@ -98,7 +98,7 @@ shapes! { ($on:meta, $run:literal)
             hangs: Hangs, (__arg2, __arg1): (u32, u32), __options: Noted, __token: u32, __value: u32, __form: u32,
             __timeout_p: u32,
             limit: u32, result: u32, this: u32, deadline: u32, p: u32,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             let sum = __arg1 + __arg2 + __token + __value + __form + __timeout_p + limit + result + this + deadline + p;
             Ok(sum + __options.value() * 10_000)
@@ -114,7 +114,7 @@ shapes! { ($on:meta, $run:literal)
             hangs: Hangs, (__arg2, __arg1): (u32, u32), __call: Noted, __token: u32, __options: u32, __form: u32,
             __timeout_p: u32,
             __op: Noted, limit: u32, f: u32,
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             let sum = __arg1 + __arg2 + __token + __options + __form + __timeout_p + limit + f;
             Ok(sum + __call.value() * 10_000 + __op.value() * 100_000)
@@ -134,7 +134,7 @@ shapes! { ($on:meta, $run:literal)
         #[allow(non_camel_case_types)] // A type parameter is named like a keyword.
         fn r#match<r#where: Into<u32> + Send + 'static>(
             hangs: Hangs, r#type: Noted, mut r#in: Noted, r#fn: r#where,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             r#in.0 = "changed";
             Ok(r#type.value() + r#fn.into())
@@ -143,7 +143,7 @@ shapes! { ($on:meta, $run:literal)
 
     raw_names_async [async_inline async_task async_worker] |hangs, log| r#loop(hangs, log.note("type"), (1, 2)) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn r#loop(r#hangs: Hangs, r#type: Noted, (r#if, r#else): (u32, u32)) -> Answer {
+        async fn r#loop(r#hangs: Hangs, r#type: Noted, (r#if, r#else): (u32, u32)) -> CallResult {
             pass_async(hangs).await?;
             Ok(r#type.value() + r#if + 10 * r#else)
         }
@@ -161,7 +161,7 @@ shapes! { ($on:meta, $run:literal)
             #[cfg(any())] (gone, _): (Missing, Missing),
             #[cfg_attr(all(), allow(unused_variables))] unused: Noted,
             #[cfg_attr(any(), cfg(any()))] a: Noted,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             Ok(here.into() + a.value())
         }
@@ -177,7 +177,7 @@ shapes! { ($on:meta, $run:literal)
             #[cfg(not(any()))] here: Here,
             #[cfg_attr(all(), allow(unused_variables))] unused: Noted,
             #[cfg(not(any()))] key: &'static str,
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             Ok(here.into() + len(key))
         }
@@ -190,7 +190,7 @@ shapes! { ($on:meta, $run:literal)
             #[expect(unused_variables)] a: Noted,
             #[allow(unused_mut, reason = "on purpose")] mut b: Noted,
             #[warn(unused_mut)] #[deny(unused_variables)] mut c: Noted,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             c.0 = "changed";
             Ok(b.value() + c.value())
@@ -202,7 +202,7 @@ shapes! { ($on:meta, $run:literal)
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         #[allow(unused_variables)] // The signature is under test.
-        fn unused(hangs: Hangs, _first: Noted, second: Noted, _: Noted, mut _third: Noted, _: Noted) -> Answer {
+        fn unused(hangs: Hangs, _first: Noted, second: Noted, _: Noted, mut _third: Noted, _: Noted) -> CallResult {
             pass(hangs)?;
             Ok(1)
         }
@@ -215,7 +215,7 @@ shapes! { ($on:meta, $run:literal)
         #[allow(unused_variables)] // The signature is under test.
         async fn unused(
             hangs: Hangs, _first: Noted, second: Noted, _: Noted, mut _third: Noted, _: Noted,
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             Ok(1)
         }
@@ -225,7 +225,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, (log.note("a"), log.note("b")), request(log), log.note("c"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn parts(hangs: Hangs, pair: (Noted, Noted), request: Request, c: Noted) -> Answer {
+        fn parts(hangs: Hangs, pair: (Noted, Noted), request: Request, c: Noted) -> CallResult {
             let first = pair.0;
             pass(hangs)?;
             let Request { rest, .. } = request;
@@ -238,7 +238,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, (log.note("a"), log.note("b")), request(log), log.note("c"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn parts(hangs: Hangs, pair: (Noted, Noted), request: Request, c: Noted) -> Answer {
+        async fn parts(hangs: Hangs, pair: (Noted, Noted), request: Request, c: Noted) -> CallResult {
             let first = pair.0;
             pass_async(hangs).await?;
             let Request { rest, .. } = request;
@@ -252,7 +252,7 @@ shapes! { ($on:meta, $run:literal)
         moved.and_then(|moved| Ok(moved + 10 * paths(hangs, false, log.note("aa"), log.note("bb"))?))
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn paths(hangs: Hangs, moves: bool, a: Noted, b: Noted) -> Answer {
+        fn paths(hangs: Hangs, moves: bool, a: Noted, b: Noted) -> CallResult {
             if moves {
                 drop(a);
             }
@@ -266,7 +266,7 @@ shapes! { ($on:meta, $run:literal)
         paths(hangs, false, log.note("aa"), log.note("bb")).await.map(|kept| moved + 10 * kept)
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn paths(hangs: Hangs, moves: bool, a: Noted, b: Noted) -> Answer {
+        async fn paths(hangs: Hangs, moves: bool, a: Noted, b: Noted) -> CallResult {
             if moves {
                 drop(a);
             }
@@ -277,7 +277,7 @@ shapes! { ($on:meta, $run:literal)
 
     shadowed [worker inline] |hangs, log| shadows(hangs, log.note("a"), log.note("b")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn shadows(hangs: Hangs, a: Noted, b: Noted) -> Answer {
+        fn shadows(hangs: Hangs, a: Noted, b: Noted) -> CallResult {
             let a = a.1.note("new a");
             pass(hangs)?;
             let b = (b, a.1.note("beside b"));
@@ -290,7 +290,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, log.note("a"), log.note("b"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn shadows(hangs: Hangs, a: Noted, b: Noted) -> Answer {
+        async fn shadows(hangs: Hangs, a: Noted, b: Noted) -> CallResult {
             let a = a.1.note("new a");
             pass_async(hangs).await?;
             let b = (b, a.1.note("beside b"));
@@ -306,7 +306,7 @@ shapes! { ($on:meta, $run:literal)
             ms = limit(hangs), run = $run, upstream = [&stop, &Some(stop.clone())], deadline = until,
             max_abandoned = a.iter().count(),
         ))]
-        fn options(hangs: Hangs, stop: CancelToken, until: Deadline, mut a: Option<Noted>, b: Noted) -> Answer {
+        fn options(hangs: Hangs, stop: CancelToken, until: Deadline, mut a: Option<Noted>, b: Noted) -> CallResult {
             let a = a.take();
             pass(hangs)?;
             assert!(!stop.is_cancelled() && !until.has_passed());
@@ -316,7 +316,7 @@ shapes! { ($on:meta, $run:literal)
 
     callers_token [worker inline] |hangs, log| token(hangs, log.note("a"), &CancelToken::new(), log.note("b")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn token(hangs: Hangs, a: Noted, cancel_token: &CancelToken, b: Noted) -> Answer {
+        fn token(hangs: Hangs, a: Noted, cancel_token: &CancelToken, b: Noted) -> CallResult {
             cancel_token.check()?;
             pass(hangs)?;
             Ok(a.value() + b.value())
@@ -327,7 +327,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, log.note("a"), CancelToken::new(), log.note("b"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run, token = stop))]
-        async fn token(hangs: Hangs, a: Noted, mut stop: CancelToken, b: Noted) -> Answer {
+        async fn token(hangs: Hangs, a: Noted, mut stop: CancelToken, b: Noted) -> CallResult {
             stop.check()?;
             pass_async(hangs).await?;
             stop = stop.child();
@@ -344,7 +344,7 @@ shapes! { ($on:meta, $run:literal)
         fn borrows(
             hangs: Hangs, a: &Noted, b: &mut Noted, row: &mut [Noted], key: &str, of: &dyn std::fmt::Display,
             by: &mut dyn FnMut(u32) -> u32,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             b.0 = "changed";
             row.swap(0, 1);
@@ -361,7 +361,7 @@ shapes! { ($on:meta, $run:literal)
         async fn borrows(
             hangs: Hangs, a: &Noted, b: &mut Noted, row: &mut [Noted], key: &str, of: &dyn std::fmt::Display,
             by: &mut dyn FnMut(u32) -> u32,
-        ) -> Answer {
+        ) -> CallResult {
             row[1].0 = a.0;
             pass_async(hangs).await?;
             b.0 = "changed";
@@ -379,7 +379,7 @@ shapes! { ($on:meta, $run:literal)
             hangs: Hangs, by: Box<dyn Fn(u32) -> u32 + Send>, once: Box<dyn FnOnce(u32) -> u32 + Send + 'static>,
             len: fn(&str) -> u32,
             make: Arc<dyn Fn(&'static str) -> Noted + Send + Sync>,
-        ) -> Answer {
+        ) -> CallResult {
             let made = make("made");
             pass(hangs)?;
             Ok(by(once(made.value())) + len("four"))
@@ -394,7 +394,7 @@ shapes! { ($on:meta, $run:literal)
         async fn boxes(
             hangs: Hangs, once: Box<dyn FnOnce(u32) -> u32 + Send>,
             later: Pin<Box<dyn Future<Output = Noted> + Send>>,
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             Ok(once(later.await.value()))
         }

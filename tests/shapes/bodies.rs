@@ -57,7 +57,7 @@ shapes! { ($on:meta, $run:literal)
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         #[allow(clippy::needless_return)] // The return is under test.
-        fn returns(hangs: Hangs, a: Noted, b: Noted) -> Answer {
+        fn returns(hangs: Hangs, a: Noted, b: Noted) -> CallResult {
             pass(hangs)?;
             let _local = b.1.note("local");
             if a.value() == b.value() {
@@ -71,7 +71,7 @@ shapes! { ($on:meta, $run:literal)
     only_a_return [worker inline] |hangs, log| only(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         #[allow(clippy::needless_return)] // The return is under test.
-        fn only(hangs: Hangs, a: Noted) -> Answer {
+        fn only(hangs: Hangs, a: Noted) -> CallResult {
             return pass(hangs).map(|()| a.value());
         }
     }
@@ -79,7 +79,7 @@ shapes! { ($on:meta, $run:literal)
     only_a_return_async [async_inline async_task async_worker] |hangs, log| only(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         #[allow(clippy::needless_return)] // The return is under test.
-        async fn only(hangs: Hangs, a: Noted) -> Answer {
+        async fn only(hangs: Hangs, a: Noted) -> CallResult {
             return pass_async(hangs).await.map(|()| a.value());
         }
     }
@@ -114,7 +114,7 @@ shapes! { ($on:meta, $run:literal)
 
     labels [worker inline] |hangs, log| labelled(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn labelled(hangs: Hangs, a: Noted) -> Answer {
+        fn labelled(hangs: Hangs, a: Noted) -> CallResult {
             let found = 'rows: loop {
                 let _inner = a.1.note("inner");
                 'row: for row in 0.. {
@@ -143,7 +143,7 @@ shapes! { ($on:meta, $run:literal)
 
     let_else [worker inline] |hangs, log| otherwise(hangs, Some(log.note("a")), Err(log.note("b"))) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn otherwise(hangs: Hangs, a: Option<Noted>, b: Result<u32, Noted>) -> Answer {
+        fn otherwise(hangs: Hangs, a: Option<Noted>, b: Result<u32, Noted>) -> CallResult {
             let Some(a) = a else { return Ok(0) };
             pass(hangs)?;
             let Ok(b) = b else {
@@ -156,7 +156,7 @@ shapes! { ($on:meta, $run:literal)
 
     matches [worker inline] |hangs, log| matched(hangs, Some(log.note("a")), (3, log.note("b"))) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn matched(hangs: Hangs, a: Option<Noted>, b: (u32, Noted)) -> Answer {
+        fn matched(hangs: Hangs, a: Option<Noted>, b: (u32, Noted)) -> CallResult {
             match pass(hangs) {
                 Ok(()) => {}
                 Err(error) if error.was_started() => return Err(error),
@@ -172,7 +172,7 @@ shapes! { ($on:meta, $run:literal)
 
     never_falls_through [worker inline] |hangs, log| falls(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn falls(hangs: Hangs, a: Noted) -> Answer {
+        fn falls(hangs: Hangs, a: Noted) -> CallResult {
             pass(hangs)?;
             match a.value() {
                 1 => Ok(7),
@@ -183,7 +183,7 @@ shapes! { ($on:meta, $run:literal)
 
     items_inside [worker inline] |hangs, log| inside(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn inside(hangs: Hangs, a: Noted) -> Answer {
+        fn inside(hangs: Hangs, a: Noted) -> CallResult {
             #![allow(clippy::items_after_statements)]
             use std::collections::BTreeMap as Map;
 
@@ -218,7 +218,7 @@ shapes! { ($on:meta, $run:literal)
 
     limited_inside [worker inline] |hangs, log| outside(hangs, log.note("a"), log.note("b")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn outside(hangs: Hangs, a: Noted, b: Noted) -> Answer {
+        fn outside(hangs: Hangs, a: Noted, b: Noted) -> CallResult {
             #[cfg_attr($on, timeout(secs = 600, run = $run))]
             fn inside(hangs: Hangs, (a, _): (Noted, u8)) -> Option<Noted> {
                 pass(hangs).ok()?;
@@ -233,8 +233,8 @@ shapes! { ($on:meta, $run:literal)
     closures [worker inline] |hangs, log| closures(hangs, log.note("a"), log.note("b"), log.note("c")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         #[allow(clippy::needless_return)] // The return must leave only the closure.
-        fn closures(hangs: Hangs, a: Noted, b: Noted, c: Noted) -> Answer {
-            let first = |by: u32| -> Answer {
+        fn closures(hangs: Hangs, a: Noted, b: Noted, c: Noted) -> CallResult {
+            let first = |by: u32| -> CallResult {
                 if by == 0 {
                     return Ok(a.value());
                 }
@@ -268,7 +268,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, Mutex::new(log.note("a")), Mutex::new(log.note("b")),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn locks(hangs: Hangs, one: Mutex<Noted>, other: Mutex<Noted>) -> Answer {
+        fn locks(hangs: Hangs, one: Mutex<Noted>, other: Mutex<Noted>) -> CallResult {
             pass(hangs)?;
             let one = &one;
             match one.lock().unwrap().value() {
@@ -282,7 +282,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, Mutex::new(log.note("a")), HashMap::from([("key", log.note("b"))]),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn borrows(hangs: Hangs, lock: Mutex<Noted>, map: HashMap<&'static str, Noted>) -> Answer {
+        fn borrows(hangs: Hangs, lock: Mutex<Noted>, map: HashMap<&'static str, Noted>) -> CallResult {
             pass(hangs)?;
             let _local = lock.lock().unwrap().1.note("local");
             Ok(lock.lock().unwrap().value() + map.get(&*String::from("key")).unwrap().value())
@@ -293,7 +293,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, Mutex::new(log.note("a")), log.note("b"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn borrows(hangs: Hangs, lock: Mutex<Noted>, b: Noted) -> Answer {
+        async fn borrows(hangs: Hangs, lock: Mutex<Noted>, b: Noted) -> CallResult {
             pass_async(hangs).await?;
             let _local = b.1.note("local");
             Ok(lock.lock().unwrap().value() + b.1.note("of the tail").value())
@@ -302,7 +302,7 @@ shapes! { ($on:meta, $run:literal)
 
     temporaries [worker inline] |hangs, log| temporary(hangs, log.note("a"), Some(log.note("b"))) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn temporary(hangs: Hangs, a: Noted, b: Option<Noted>) -> Answer {
+        fn temporary(hangs: Hangs, a: Noted, b: Option<Noted>) -> CallResult {
             let make = |name| a.1.note(name);
             make("of a statement").value();
             let kept = &make("made longer");
@@ -324,7 +324,7 @@ shapes! { ($on:meta, $run:literal)
 
     recursion [worker inline] |hangs, log| recursive(hangs, 3, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn recursive(hangs: Hangs, depth: u32, a: Noted) -> Answer {
+        fn recursive(hangs: Hangs, depth: u32, a: Noted) -> CallResult {
             pass(hangs)?;
             let deeper = a.1.note("deeper");
             Ok(match depth {
@@ -334,14 +334,14 @@ shapes! { ($on:meta, $run:literal)
         }
 
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn mutual(hangs: Hangs, depth: u32, a: Noted) -> Answer {
+        fn mutual(hangs: Hangs, depth: u32, a: Noted) -> CallResult {
             recursive(hangs, depth, a)
         }
     }
 
     recursion_async [async_inline] |hangs, log| recursive(hangs, 3, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn recursive(hangs: Hangs, depth: u32, a: Noted) -> Answer {
+        async fn recursive(hangs: Hangs, depth: u32, a: Noted) -> CallResult {
             pass_async(hangs).await?;
             let deeper = a.1.note("deeper");
             Ok(match depth {
@@ -355,7 +355,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, log.note("a"), log.note("b"), log.note("c"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn blocks(hangs: Hangs, a: Noted, b: Noted, c: Noted) -> Answer {
+        async fn blocks(hangs: Hangs, a: Noted, b: Noted, c: Noted) -> CallResult {
             let first = async {
                 pass_async(hangs).await?;
                 if a.value() == 1 {
@@ -374,7 +374,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, Some(log.note("a")), Err(log.note("b")),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn returns(hangs: Hangs, a: Option<Noted>, b: Result<u32, Noted>) -> Answer {
+        async fn returns(hangs: Hangs, a: Option<Noted>, b: Result<u32, Noted>) -> CallResult {
             let Some(a) = a else { return Ok(0) };
             let found = 'rows: loop {
                 let _inner = a.1.note("inner");
@@ -396,7 +396,7 @@ shapes! { ($on:meta, $run:literal)
 
     held_across_an_await [async_inline async_worker] |hangs, log| holds(hangs, log.note("a"), log.note("b")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn holds(hangs: Hangs, a: Noted, b: Noted) -> Answer {
+        async fn holds(hangs: Hangs, a: Noted, b: Noted) -> CallResult {
             let held = Rc::new((a, b.1.note("beside")));
             let again = Rc::clone(&held);
             pass_async(hangs).await?;
@@ -407,7 +407,7 @@ shapes! { ($on:meta, $run:literal)
 
     an_executor_inside [worker inline] |hangs, log| inside(hangs, log.note("a"), log.note("b")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn inside(hangs: Hangs, a: Noted, b: Noted) -> Answer {
+        fn inside(hangs: Hangs, a: Noted, b: Noted) -> CallResult {
             pass(hangs)?;
             block_on(async move {
                 pass_async(hangs).await?;
@@ -418,7 +418,7 @@ shapes! { ($on:meta, $run:literal)
 
     own_token [worker inline] |hangs, log| own(hangs, log.note("a")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn own(hangs: Hangs, a: Noted) -> Answer {
+        fn own(hangs: Hangs, a: Noted) -> CallResult {
             let cancel_token = (a.1.note("not a token"), 7);
             pass(hangs)?;
             let text = format!("{:?}", cancel_token.1);

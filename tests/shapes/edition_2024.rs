@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use timeout_runtime::{TimeoutError, timeout};
 
 use crate::shapes::{
-    Answer, Hangs, Log, Noted, Shape, Value, limit, pass, pass_async, poll_limited, poll_plain,
+    CallResult, Hangs, Log, Noted, Shape, Value, limit, pass, pass_async, poll_limited, poll_plain,
 };
 use crate::support::Way;
 
 shapes! { ($on:meta, $run:literal)
     let_chains [worker inline] |hangs, log| chained(hangs, Some(log.note("a")), Some(log.note("bb"))) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn chained(hangs: Hangs, a: Option<Noted>, b: Option<Noted>) -> Answer {
+        fn chained(hangs: Hangs, a: Option<Noted>, b: Option<Noted>) -> CallResult {
             pass(hangs)?;
             if let Some(a) = a
                 && let Some(ref b) = b
@@ -31,7 +31,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, Some(log.note("a")), log.note("bb"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn chained(hangs: Hangs, a: Option<Noted>, b: Noted) -> Answer {
+        async fn chained(hangs: Hangs, a: Option<Noted>, b: Noted) -> CallResult {
             let found = 'rows: loop {
                 pass_async(hangs).await?;
                 for row in 0.. {
@@ -46,7 +46,7 @@ shapes! { ($on:meta, $run:literal)
 
     locals_in_the_tail [worker inline] |hangs, log| locks(hangs, Mutex::new(log.note("a"))) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn locks(hangs: Hangs, lock: Mutex<Noted>) -> Answer {
+        fn locks(hangs: Hangs, lock: Mutex<Noted>) -> CallResult {
             pass(hangs)?;
             let local = Mutex::new(lock.lock().unwrap().1.note("local"));
             Ok(lock.lock().unwrap().value() + local.lock().unwrap().1.note("of the tail").value())
@@ -57,7 +57,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, Mutex::new(log.note("a")), log.note("b"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn locks(hangs: Hangs, lock: Mutex<Noted>, b: Noted) -> Answer {
+        async fn locks(hangs: Hangs, lock: Mutex<Noted>, b: Noted) -> CallResult {
             pass_async(hangs).await?;
             let local = Mutex::new(b.1.note("local"));
             Ok(lock.lock().unwrap().value() + local.lock().unwrap().1.note("of the tail").value())

@@ -17,7 +17,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, log.note("a"), (log.note("b"), log.note("bb")), log.note("not taken along"),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn later(hangs: Hangs, a: Noted, (b, _): (Noted, Noted), _: Noted) -> impl Future<Output = Answer> {
+        fn later(hangs: Hangs, a: Noted, (b, _): (Noted, Noted), _: Noted) -> impl Future<Output = CallResult> {
             let local = a.1.note("local");
             async move {
                 pass_async(hangs).await?;
@@ -38,8 +38,8 @@ shapes! { ($on:meta, $run:literal)
 
     hidden_borrows [future] |hangs, log| async {
         let (a, mut b) = (log.note("a"), log.note("b"));
-        let answer = later(hangs, &a, &mut b, log.note("not captured")).await.number();
-        answer.map(|answer| answer + b.value())
+        let result = later(hangs, &a, &mut b, log.note("not captured")).await.number();
+        result.map(|result| result + b.value())
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn later<'a>(
@@ -57,7 +57,7 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn later(
             hangs: Hangs, mut a: Noted, Request { id, .. }: Request,
-        ) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+        ) -> Pin<Box<dyn Future<Output = CallResult> + Send>> {
             a.0 = "changed";
             if a.value() == 1 {
                 return Box::pin(async { Ok(0) });
@@ -73,7 +73,7 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn later<'a, T: Into<u32> + 'a>(
             hangs: Hangs, a: &'a Noted, b: T, key: &'a str,
-        ) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
+        ) -> Pin<Box<dyn Future<Output = CallResult> + 'a>> {
             Box::pin(async move {
                 pass_async(hangs).await?;
                 Ok(a.value() + b.into() + len(key))
@@ -91,7 +91,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn shared(&self, hangs: Hangs, a: Noted) -> impl Future<Output = Answer> + use<'_> {
+            fn shared(&self, hangs: Hangs, a: Noted) -> impl Future<Output = CallResult> + use<'_> {
                 async move {
                     pass_async(hangs).await?;
                     Ok(self.0.value() + a.value())
@@ -99,7 +99,7 @@ shapes! { ($on:meta, $run:literal)
             }
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn changed(&mut self, hangs: Hangs, a: Noted) -> Pin<Box<dyn Future<Output = Answer> + '_>> {
+            fn changed(&mut self, hangs: Hangs, a: Noted) -> Pin<Box<dyn Future<Output = CallResult> + '_>> {
                 Box::pin(async move {
                     pass_async(hangs).await?;
                     self.1 = a;
@@ -108,7 +108,7 @@ shapes! { ($on:meta, $run:literal)
             }
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn owned(mut self, hangs: Hangs) -> impl Future<Output = Answer> + use<> {
+            fn owned(mut self, hangs: Hangs) -> impl Future<Output = CallResult> + use<> {
                 self.0.0 = "changed";
                 async move {
                     pass_async(hangs).await?;
@@ -120,10 +120,10 @@ shapes! { ($on:meta, $run:literal)
 
     in_traits [future] |hangs, log| async { table(log).scan(hangs, log.note("a")).await } => {
         trait Scan {
-            fn scan(&self, hangs: Hangs, a: Noted) -> impl Future<Output = Answer> + Send;
+            fn scan(&self, hangs: Hangs, a: Noted) -> impl Future<Output = CallResult> + Send;
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn provided(&self, hangs: Hangs, a: Noted) -> impl Future<Output = Answer> + Send {
+            fn provided(&self, hangs: Hangs, a: Noted) -> impl Future<Output = CallResult> + Send {
                 async move {
                     pass_async(hangs).await?;
                     Ok(a.value())
@@ -133,7 +133,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Scan for Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn scan(&self, hangs: Hangs, a: Noted) -> impl Future<Output = Answer> + Send {
+            fn scan(&self, hangs: Hangs, a: Noted) -> impl Future<Output = CallResult> + Send {
                 self.provided(hangs, a)
             }
         }
@@ -146,10 +146,10 @@ shapes! { ($on:meta, $run:literal)
     } => {
         #[async_trait]
         trait Scan: Sync {
-            async fn scan(&mut self, hangs: Hangs, a: Noted, of: (Noted, Noted)) -> Answer;
+            async fn scan(&mut self, hangs: Hangs, a: Noted, of: (Noted, Noted)) -> CallResult;
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn provided(&self, hangs: Hangs, key: &str) -> Answer {
+            async fn provided(&self, hangs: Hangs, key: &str) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(len(key))
             }
@@ -158,7 +158,7 @@ shapes! { ($on:meta, $run:literal)
         #[async_trait]
         impl Scan for Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn scan(&mut self, hangs: Hangs, a: Noted, (b, _): (Noted, Noted)) -> Answer {
+            async fn scan(&mut self, hangs: Hangs, a: Noted, (b, _): (Noted, Noted)) -> CallResult {
                 pass_async(hangs).await?;
                 self.0.0 = "changed";
                 Ok(self.0.value() + a.value() + b.value())
@@ -183,7 +183,7 @@ shapes! { ($on:meta, $run:literal)
 
     made_by_hand [future] |hangs, log| later(hangs, log.note("a"), log.note("b")) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn later(hangs: Hangs, a: Noted, b: Noted) -> impl future::Future<Output = Answer> + Unpin {
+        fn later(hangs: Hangs, a: Noted, b: Noted) -> impl future::Future<Output = CallResult> + Unpin {
             let mut passed = Box::pin(pass_async(hangs));
             drop(b);
             poll_fn(move |context| passed.as_mut().poll(context).map_ok(|()| a.value()))

@@ -8,7 +8,7 @@ use super::*;
 shapes! { ($on:meta, $run:literal)
     types [worker inline] |hangs, log| generic(hangs, log.note("a"), 7_u8, None::<Noted>) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn generic<T: Into<u32> + Send + 'static, U, V: Send + 'static>(hangs: Hangs, one: T, other: U, none: Option<V>) -> Answer
+        fn generic<T: Into<u32> + Send + 'static, U, V: Send + 'static>(hangs: Hangs, one: T, other: U, none: Option<V>) -> CallResult
         where
             U: Into<u32> + Send + 'static,
             Option<V>: IntoIterator,
@@ -22,7 +22,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, log.note("a"), 7_u8, [log.note("b")],
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn generic<T: Into<u32> + Send + 'static, U, const N: usize>(hangs: Hangs, one: T, other: U, more: [T; N]) -> Answer
+        async fn generic<T: Into<u32> + Send + 'static, U, const N: usize>(hangs: Hangs, one: T, other: U, more: [T; N]) -> CallResult
         where
             U: Into<u32> + Send + 'static,
         {
@@ -35,7 +35,7 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn named<T: Default + IntoIterator + 'static, const N: u32>(
             hangs: Hangs, a: Noted, _of: PhantomData<fn() -> T>,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             let none = T::default().into_iter().count();
             Ok(a.value() + N + u32::try_from(none).unwrap())
@@ -65,7 +65,7 @@ shapes! { ($on:meta, $run:literal)
             const SIZE: u32 = 7;
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn push(mut self, hangs: Hangs, row: T) -> Answer {
+            fn push(mut self, hangs: Hangs, row: T) -> CallResult {
                 self.rows[N - 1] = row;
                 pass(hangs)?;
                 Ok(self.rows.into_iter().map(Into::into).sum::<u32>() + Self::SIZE)
@@ -135,7 +135,7 @@ shapes! { ($on:meta, $run:literal)
         fn ranked<F>(
             hangs: Hangs, a: Noted, name: F, count: impl for<'n> FnOnce(&'n Noted) -> u32 + Send + 'static,
             same: Box<dyn for<'n> Fn(&'n Noted) -> &'n Noted + Send>,
-        ) -> Answer
+        ) -> CallResult
         where
             F: for<'n> Fn(&'n Noted) -> &'n str + Send + 'static,
         {
@@ -153,7 +153,7 @@ shapes! { ($on:meta, $run:literal)
             hangs: Hangs, one: impl Into<u32> + Send + 'static,
             all: impl IntoIterator<Item = impl Into<u32>> + Send + 'static,
             mut kept: impl FnMut(u32) -> u32 + Send + 'static,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             Ok(kept(one.into()) + all.into_iter().map(Into::into).sum::<u32>())
         }
@@ -164,7 +164,7 @@ shapes! { ($on:meta, $run:literal)
         by(hangs, log.note("a"), async move |noted: &Noted| noted.value() + held.value())
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn by(hangs: Hangs, a: Noted, by: impl AsyncFnOnce(&Noted) -> u32) -> Answer {
+        async fn by(hangs: Hangs, a: Noted, by: impl AsyncFnOnce(&Noted) -> u32) -> CallResult {
             pass_async(hangs).await?;
             Ok(by(&a).await)
         }
@@ -195,7 +195,7 @@ shapes! { ($on:meta, $run:literal)
         unsized_by(hangs, "text", &move |by: u32| held.value() + by)
     } => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn unsized_by<T: AsRef<str> + ?Sized, F>(hangs: Hangs, text: &T, by: &F) -> Answer
+        fn unsized_by<T: AsRef<str> + ?Sized, F>(hangs: Hangs, text: &T, by: &F) -> CallResult
         where
             F: Fn(u32) -> u32 + ?Sized,
         {

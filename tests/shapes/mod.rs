@@ -88,7 +88,7 @@ fn request(log: &Log) -> Request {
     }
 }
 
-pub(crate) type Answer = Result<u32, TimeoutError>;
+pub(crate) type CallResult = Result<u32, TimeoutError>;
 
 /// Value of a function without a `Result` that does not succeed.
 const MISSED: u32 = u32::MAX;

@@ -41,7 +41,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, (log.note("a"), log.note("bb"), log.note("ccc")), (log.note("first"), 1, log.note("last")),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn tuple(hangs: Hangs, (a, _, mut c): (Noted, Noted, Noted), (.., last): (Noted, u32, Noted)) -> Answer {
+        fn tuple(hangs: Hangs, (a, _, mut c): (Noted, Noted, Noted), (.., last): (Noted, u32, Noted)) -> CallResult {
             pass(hangs)?;
             c.0 = "changed";
             Ok(a.value() + 10 * c.value() + 100 * last.value())
@@ -53,7 +53,7 @@ shapes! { ($on:meta, $run:literal)
         fn fields(
             hangs: Hangs, Request { id, .. }: Request, Request { rest: other, id: _ }: Request,
             Request { id: mut one, rest: _two }: Request,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             one.0 = "changed";
             Ok(id.value() + 10 * other.value() + 100 * one.value())
@@ -67,7 +67,7 @@ shapes! { ($on:meta, $run:literal)
         async fn fields(
             hangs: Hangs, Request { id, .. }: Request, Pair(_, b): Pair,
             Request { id: mut one, rest: _two }: Request,
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             one.0 = "changed";
             Ok(id.value() + 10 * b.value() + 100 * one.value())
@@ -76,7 +76,7 @@ shapes! { ($on:meta, $run:literal)
 
     tuple_struct [worker inline] |hangs, log| parts(hangs, pair(log), pair(log), Empty) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn parts(hangs: Hangs, Pair(a, b): Pair, Pair { 0: _, 1: last }: Pair, Empty: Empty) -> Answer {
+        fn parts(hangs: Hangs, Pair(a, b): Pair, Pair { 0: _, 1: last }: Pair, Empty: Empty) -> CallResult {
             pass(hangs)?;
             Ok(a.value() + 10 * b.value() + 100 * last.value())
         }
@@ -89,7 +89,7 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn array(
             hangs: Hangs, [a, b]: [Noted; 2], [first, .., _]: [Noted; 4], [head, rest @ ..]: [Noted; 3],
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             Ok(a.value() + 10 * b.value() + 100 * first.value() + head.value() + len(rest[0].0) + len(rest[1].0))
         }
@@ -99,7 +99,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, [log.note("a"), log.note("bb")], ["head", "body", "tail"].map(|name| log.note(name)),
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn array(hangs: Hangs, [a, b]: [Noted; 2], [_, rest @ ..]: [Noted; 3]) -> Answer {
+        async fn array(hangs: Hangs, [a, b]: [Noted; 2], [_, rest @ ..]: [Noted; 3]) -> CallResult {
             pass_async(hangs).await?;
             Ok(a.value() + 10 * b.value() + len(rest[0].0) + len(rest[1].0))
         }
@@ -110,7 +110,7 @@ shapes! { ($on:meta, $run:literal)
         fn nested(
             hangs: Hangs, Deep { pair: (left, Pair(_, mut b)), row: [Request { id, .. }, second] }: Deep,
             [(Pair(a, ..), four), ref last]: [(Pair, u32); 2],
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             b.0 = "changed";
             Ok(left.value() + b.value() + id.value() + second.rest.value() + a.value() + four + last.1)
@@ -124,7 +124,7 @@ shapes! { ($on:meta, $run:literal)
         async fn nested(
             hangs: Hangs, Deep { pair: (left, Pair(_, mut b)), row: [Request { id, .. }, second] }: Deep,
             [(Pair(a, ..), four), ref last]: [(Pair, u32); 2],
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             b.0 = "changed";
             Ok(left.value() + b.value() + id.value() + second.rest.value() + a.value() + four + last.1)
@@ -139,7 +139,7 @@ shapes! { ($on:meta, $run:literal)
             hangs: Hangs, ref a: Noted, ref mut b: Noted, (ref c, ref mut d): (Noted, Noted),
             Request { ref id, rest }: Request,
             ref whole @ Request { id: ref part, .. }: Request,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             b.0 = "changed";
             d.0 = b.0;
@@ -154,7 +154,7 @@ shapes! { ($on:meta, $run:literal)
         async fn refs(
             hangs: Hangs, ref a: Noted, ref mut b: Noted, (ref c, d): (Noted, Noted),
             ref whole @ Request { id: ref part, .. }: Request,
-        ) -> Answer {
+        ) -> CallResult {
             pass_async(hangs).await?;
             b.0 = "changed";
             Ok(a.value() + b.value() + c.value() + d.value() + whole.rest.value() + part.value())
@@ -166,7 +166,7 @@ shapes! { ($on:meta, $run:literal)
         fn whole(
             hangs: Hangs, both @ (left, mut right): (u32, u32), count @ 0..: u32, a @ _: Noted,
             mut row @ [first, .., _]: [u32; 3],
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             right += 1;
             row[0] = left;
@@ -181,7 +181,7 @@ shapes! { ($on:meta, $run:literal)
         fn either(
             hangs: Hangs, (Ok(a) | Err(a)): Result<Noted, Noted>, (Ok(mut b) | Err(mut b)): Result<Noted, Noted>,
             Ok(sure): Result<Noted, Infallible>, (Ok((_, c)) | Err((_, c))): Result<(u8, Noted), (u32, Noted)>,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             b.0 = "changed";
             Ok(a.value() + 10 * b.value() + 100 * sure.value() + c.value())
@@ -196,7 +196,7 @@ shapes! { ($on:meta, $run:literal)
             hangs: Hangs, &(one, mut two): &(u32, u32), &mut (ref mut three, ref a): &mut (u32, Noted),
             &Request { ref id, .. }: &Request,
             Request { id: changed, .. }: &mut Request, &[four, .., _]: &[u32; 3], &&seven: &&u32,
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             two += 1;
             *three += 1;
@@ -213,7 +213,7 @@ shapes! { ($on:meta, $run:literal)
             hangs: Hangs, &(one, mut two): &(u32, u32), &mut (ref mut three, ref a): &mut (u32, Noted),
             &Request { ref id, .. }: &Request,
             Request { id: changed, .. }: &mut Request, &[four, .., _]: &[u32; 3],
-        ) -> Answer {
+        ) -> CallResult {
             two += 1;
             pass_async(hangs).await?;
             *three += 1;
@@ -229,7 +229,7 @@ shapes! { ($on:meta, $run:literal)
         #[allow(unused_parens)] // The signature is under test.
         fn written(
             hangs: Hangs, both!(a, mut b): Pair, both!(_, ref mut d): Pair, (c): Noted, (_, y): both!(Noted),
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             b.0 = "changed";
             d.0 = b.0;
@@ -243,7 +243,7 @@ shapes! { ($on:meta, $run:literal)
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
         fn nothing(
             hangs: Hangs, (): (), Pair(..): Pair, Empty {}: Empty, (_, _): (Noted, Noted), [..]: [Noted; 1],
-        ) -> Answer {
+        ) -> CallResult {
             pass(hangs)?;
             Ok(1)
         }
@@ -253,7 +253,7 @@ shapes! { ($on:meta, $run:literal)
         hangs, (), pair(log), (log.note("x"), log.note("y")), [log.note("z")],
     ) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn nothing(hangs: Hangs, (): (), Pair(..): Pair, (_, _): (Noted, Noted), [..]: [Noted; 1]) -> Answer {
+        async fn nothing(hangs: Hangs, (): (), Pair(..): Pair, (_, _): (Noted, Noted), [..]: [Noted; 1]) -> CallResult {
             pass_async(hangs).await?;
             Ok(1)
         }

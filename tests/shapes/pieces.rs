@@ -3,9 +3,9 @@
 use super::*;
 
 macro_rules! function {
-    ($on:meta, $run:literal, $name:ident($hangs:ident, $arg:ident: $type:ty) -> $answer:ty, $body:block) => {
+    ($on:meta, $run:literal, $name:ident($hangs:ident, $arg:ident: $type:ty) -> $result:ty, $body:block) => {
         #[cfg_attr($on, timeout(ms = limit($hangs), run = $run))]
-        fn $name($hangs: Hangs, $arg: $type) -> $answer $body
+        fn $name($hangs: Hangs, $arg: $type) -> $result $body
     };
 }
 
@@ -13,7 +13,7 @@ macro_rules! async_function {
     ($on:meta, $run:literal, $(#[$attribute:meta])* $vis:vis $name:ident, $pattern:pat => $type:ty, $value:expr) => {
         $(#[$attribute])*
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        $vis async fn $name(hangs: Hangs, $pattern: $type) -> Answer {
+        $vis async fn $name(hangs: Hangs, $pattern: $type) -> CallResult {
             pass_async(hangs).await?;
             let value = $value;
             Ok(value)
@@ -39,7 +39,7 @@ macro_rules! methods {
     ($on:meta, $run:literal, $type:ty, $self:ident, $($name:ident($($arg:tt)*) $body:block)*) => {
         impl $type {$(
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn $name($self, hangs: Hangs, $($arg)*) -> Answer {
+            fn $name($self, hangs: Hangs, $($arg)*) -> CallResult {
                 pass(hangs)?;
                 $body
             }
@@ -56,7 +56,7 @@ macro_rules! whole {
 
 shapes! { ($on:meta, $run:literal)
     types_and_blocks [worker inline] |hangs, log| put(hangs, (log.note("a"), log.note("b"))) => {
-        function!($on, $run, put(hangs, pair: (Noted, Noted)) -> Answer, {
+        function!($on, $run, put(hangs, pair: (Noted, Noted)) -> CallResult, {
             let first = pair.0;
             pass(hangs)?;
             Ok(first.value() + pair.1.value())
@@ -64,7 +64,7 @@ shapes! { ($on:meta, $run:literal)
     }
 
     future_types [future] |hangs, log| put(hangs, log.note("a")) => {
-        function!($on, $run, put(hangs, a: Noted) -> impl Future<Output = Answer> + Send, {
+        function!($on, $run, put(hangs, a: Noted) -> impl Future<Output = CallResult> + Send, {
             async move {
                 pass_async(hangs).await?;
                 Ok(a.value())
@@ -100,7 +100,7 @@ shapes! { ($on:meta, $run:literal)
     item_fragments [worker inline] |hangs, log| whole(hangs, log.note("a"), log.note("b")) => {
         whole! { $on, $run, limit(hangs),
             /// The whole item is one fragment.
-            fn whole(hangs: Hangs, a: Noted, _: Noted) -> Answer {
+            fn whole(hangs: Hangs, a: Noted, _: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(a.value())
             }

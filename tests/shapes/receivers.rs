@@ -50,7 +50,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn owned(self, hangs: Hangs, a: Noted) -> Answer {
+            fn owned(self, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(self.0.value() + 10 * a.value())
             }
@@ -62,7 +62,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn owned(self, hangs: Hangs, a: Noted) -> Answer {
+            async fn owned(self, hangs: Hangs, a: Noted) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(self.0.value() + 10 * a.value())
             }
@@ -74,7 +74,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn mutable(mut self, hangs: Hangs, a: Noted) -> Answer {
+            fn mutable(mut self, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 self.0 = a.1.note("new");
                 Ok(self.0.value() + 10 * a.value())
@@ -87,7 +87,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn mutable(mut self, hangs: Hangs, a: Noted) -> Answer {
+            async fn mutable(mut self, hangs: Hangs, a: Noted) -> CallResult {
                 self.0 = a.1.note("new");
                 pass_async(hangs).await?;
                 self.1.0 = "changed";
@@ -101,7 +101,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn not_mentioned(self, hangs: Hangs, a: Noted) -> Answer {
+            fn not_mentioned(self, hangs: Hangs, a: Noted) -> CallResult {
                 let _local = a.1.note("local");
                 pass(hangs)?;
                 Ok(a.value())
@@ -116,7 +116,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn not_mentioned(self, hangs: Hangs, a: Noted) -> Answer {
+            async fn not_mentioned(self, hangs: Hangs, a: Noted) -> CallResult {
                 let _local = a.1.note("local");
                 pass_async(hangs).await?;
                 Ok(a.value())
@@ -129,7 +129,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn taken_apart(self, hangs: Hangs, a: Noted) -> Answer {
+            fn taken_apart(self, hangs: Hangs, a: Noted) -> CallResult {
                 let first = self.0;
                 pass(hangs)?;
                 drop(first);
@@ -145,7 +145,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn taken_apart(self, hangs: Hangs, a: Noted) -> Answer {
+            async fn taken_apart(self, hangs: Hangs, a: Noted) -> CallResult {
                 let Self(_, second) = self;
                 pass_async(hangs).await?;
                 drop(a);
@@ -159,7 +159,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn boxed(mut self: Box<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn boxed(mut self: Box<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 self.0.0 = "changed";
                 pass(hangs)?;
                 let Self(first, _) = *self;
@@ -175,7 +175,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn boxed(mut self: Box<Self>, hangs: Hangs, a: Noted) -> Answer {
+            async fn boxed(mut self: Box<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 self.0.0 = "changed";
                 pass_async(hangs).await?;
                 Ok(self.0.value() + 10 * a.value())
@@ -188,7 +188,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn counted(mut self: Arc<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn counted(mut self: Arc<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Arc::get_mut(&mut self).unwrap().0.0 = "changed";
                 Ok(self.0.value() + 10 * a.value())
@@ -203,7 +203,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn counted(self: Arc<Self>, hangs: Hangs, a: Noted) -> Answer {
+            async fn counted(self: Arc<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(self.0.value() + 10 * a.value())
             }
@@ -215,7 +215,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn pinned(mut self: Pin<Box<Self>>, hangs: Hangs, a: Noted) -> Answer {
+            fn pinned(mut self: Pin<Box<Self>>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 self.as_mut().get_mut().0.0 = a.0;
                 Ok(self.0.value() + 10 * self.1.value())
@@ -228,7 +228,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn spelled(#[cfg(not(any()))] #[allow(unused_mut)] mut self: Self, hangs: Hangs, a: Noted) -> Answer {
+            fn spelled(#[cfg(not(any()))] #[allow(unused_mut)] mut self: Self, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(self.0.value() + 10 * a.value())
             }
@@ -242,7 +242,7 @@ shapes! { ($on:meta, $run:literal)
             const SHARED: &Self = &Self(7);
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn shared(&'static self, hangs: Hangs, a: Noted) -> Answer {
+            fn shared(&'static self, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(self.0 + 10 * a.value())
             }
@@ -254,7 +254,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn shared(&self, hangs: Hangs, a: Noted) -> Answer {
+            fn shared(&self, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(self.0.value() + 10 * a.value())
             }
@@ -266,7 +266,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn shared(&self, hangs: Hangs, a: Noted, key: &str) -> Answer {
+            async fn shared(&self, hangs: Hangs, a: Noted, key: &str) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(self.0.value() + 10 * a.value() + len(key))
             }
@@ -278,7 +278,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn changed(&mut self, hangs: Hangs, a: Noted) -> Answer {
+            fn changed(&mut self, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 std::mem::swap(&mut self.0, &mut self.1);
                 self.0 = a;
@@ -292,7 +292,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn changed(&mut self, hangs: Hangs, a: Noted) -> Answer {
+            async fn changed(&mut self, hangs: Hangs, a: Noted) -> CallResult {
                 std::mem::swap(&mut self.0, &mut self.1);
                 pass_async(hangs).await?;
                 self.0 = a;
@@ -322,14 +322,14 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn boxed(self: &mut Box<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn boxed(self: &mut Box<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 self.0.0 = a.0;
                 Ok(self.0.value() + 10 * self.1.value())
             }
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn counted(self: &Arc<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn counted(self: &Arc<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(u32::try_from(Arc::strong_count(self)).unwrap() + a.value())
             }
@@ -341,7 +341,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn counted(self: Rc<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn counted(self: Rc<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(self.0.value() + 10 * a.value())
             }
@@ -353,7 +353,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn counted(self: Rc<Self>, hangs: Hangs, a: Noted) -> Answer {
+            async fn counted(self: Rc<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(self.0.value() + 10 * a.value())
             }
@@ -365,7 +365,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn pinned(mut self: Pin<&mut Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn pinned(mut self: Pin<&mut Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 self.as_mut().get_mut().0.0 = a.0;
                 Ok(self.0.value() + 10 * a.value())
@@ -378,7 +378,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn pinned(mut self: Pin<&mut Self>, hangs: Hangs, a: Noted) -> Answer {
+            async fn pinned(mut self: Pin<&mut Self>, hangs: Hangs, a: Noted) -> CallResult {
                 self.as_mut().get_mut().0.0 = a.0;
                 pass_async(hangs).await?;
                 Ok(self.0.value() + 10 * a.value())
@@ -396,7 +396,7 @@ shapes! { ($on:meta, $run:literal)
             }
 
             #[cfg_attr($on, timeout(ms = self.limit(hangs), run = $run))]
-            fn options(mut self, hangs: Hangs, a: Noted) -> Answer {
+            fn options(mut self, hangs: Hangs, a: Noted) -> CallResult {
                 self.limit(hangs);
                 pass(hangs)?;
                 Ok(self.1.value() + 10 * a.value())

@@ -231,7 +231,7 @@ shapes! { ($on:meta, $run:literal)
     limited_twice [worker inline] |hangs, log| twice(hangs, log.note("a"), (log.note("b"), log.note("c"))) => {
         #[cfg_attr($on, timeout(secs = 600, run = "inline"))]
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn twice(hangs: Hangs, a: Noted, (b, _): (Noted, Noted)) -> Answer {
+        fn twice(hangs: Hangs, a: Noted, (b, _): (Noted, Noted)) -> CallResult {
             pass(hangs)?;
             Ok(a.value() + b.value())
         }
@@ -242,7 +242,7 @@ shapes! { ($on:meta, $run:literal)
     ) => {
         #[cfg_attr($on, timeout(secs = 600))]
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        async fn twice(hangs: Hangs, a: Noted, _: Noted) -> Answer {
+        async fn twice(hangs: Hangs, a: Noted, _: Noted) -> CallResult {
             pass_async(hangs).await?;
             Ok(a.value())
         }

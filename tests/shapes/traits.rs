@@ -18,14 +18,14 @@ shapes! { ($on:meta, $run:literal)
         trait Scan {
             const COUNT: u32;
 
-            fn scan(self, hangs: Hangs, of: (Noted, Noted)) -> Answer;
+            fn scan(self, hangs: Hangs, of: (Noted, Noted)) -> CallResult;
         }
 
         impl<T: Into<u32> + Send + 'static> Scan for Table<T> {
             const COUNT: u32 = 5;
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn scan(self, hangs: Hangs, (a, _): (Noted, Noted)) -> Answer {
+            fn scan(self, hangs: Hangs, (a, _): (Noted, Noted)) -> CallResult {
                 pass(hangs)?;
                 let Self(first, second) = self;
                 Ok(a.value() + 10 * first.value() + second.into() + Self::COUNT)
@@ -40,7 +40,7 @@ shapes! { ($on:meta, $run:literal)
             fn named(&self) -> u32;
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn provided(self: Arc<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn provided(self: Arc<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(a.value() + self.named() + Self::COUNT)
             }
@@ -57,12 +57,12 @@ shapes! { ($on:meta, $run:literal)
 
     implemented_async [async_inline] |hangs, log| async { table(log).scan(hangs, log.note("a")).await } => {
         trait Scan {
-            async fn scan(&self, hangs: Hangs, a: Noted) -> Answer;
+            async fn scan(&self, hangs: Hangs, a: Noted) -> CallResult;
         }
 
         impl<T: Copy + Into<u32>> Scan for Table<T> {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn scan(&self, hangs: Hangs, a: Noted) -> Answer {
+            async fn scan(&self, hangs: Hangs, a: Noted) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(a.value() + self.0.value() + self.1.into())
             }
@@ -71,12 +71,12 @@ shapes! { ($on:meta, $run:literal)
 
     implemented_apart [async_task async_worker] |hangs, log| table(log).scan(hangs, log.note("a")) => {
         trait Scan {
-            async fn scan(self, hangs: Hangs, a: Noted) -> Answer;
+            async fn scan(self, hangs: Hangs, a: Noted) -> CallResult;
         }
 
         impl<T: Copy + Into<u32> + Send + 'static> Scan for Table<T> {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn scan(self, hangs: Hangs, a: Noted) -> Answer {
+            async fn scan(self, hangs: Hangs, a: Noted) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(a.value() + self.0.value() + self.1.into())
             }
@@ -88,7 +88,7 @@ shapes! { ($on:meta, $run:literal)
             const COUNT: u32;
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            async fn provided(&mut self, hangs: Hangs, a: Noted) -> Answer {
+            async fn provided(&mut self, hangs: Hangs, a: Noted) -> CallResult {
                 pass_async(hangs).await?;
                 Ok(a.value() + self.more().await)
             }
@@ -108,7 +108,7 @@ shapes! { ($on:meta, $run:literal)
             type Made;
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn make(hangs: Hangs, a: Noted, of: A) -> Answer
+            fn make(hangs: Hangs, a: Noted, of: A) -> CallResult
             where
                 A: Into<u32> + Send + 'static,
             {
@@ -147,12 +147,12 @@ shapes! { ($on:meta, $run:literal)
         table.scan(hangs, &log.note("a")).and_then(|scanned| Ok(scanned + table.own(hangs, log.note("bb"))?))
     } => {
         trait Scan {
-            fn scan(&mut self, hangs: Hangs, a: &Noted) -> Answer;
+            fn scan(&mut self, hangs: Hangs, a: &Noted) -> CallResult;
         }
 
         impl Scan for Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn scan(&mut self, hangs: Hangs, a: &Noted) -> Answer {
+            fn scan(&mut self, hangs: Hangs, a: &Noted) -> CallResult {
                 pass(hangs)?;
                 self.0.0 = "changed";
                 Ok(a.value() + self.0.value())
@@ -161,7 +161,7 @@ shapes! { ($on:meta, $run:literal)
 
         impl dyn Scan + '_ {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn own(&mut self, hangs: Hangs, a: Noted) -> Answer {
+            fn own(&mut self, hangs: Hangs, a: Noted) -> CallResult {
                 self.scan(hangs, &a)
             }
         }
@@ -175,19 +175,19 @@ shapes! { ($on:meta, $run:literal)
         })
     } => {
         trait Scan: Send + Sync {
-            fn boxed(self: Box<Self>, hangs: Hangs, a: Noted) -> Answer;
-            fn counted(self: Arc<Self>, hangs: Hangs, a: Noted) -> Answer;
+            fn boxed(self: Box<Self>, hangs: Hangs, a: Noted) -> CallResult;
+            fn counted(self: Arc<Self>, hangs: Hangs, a: Noted) -> CallResult;
         }
 
         impl Scan for Table {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn boxed(self: Box<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn boxed(self: Box<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(a.value() + self.0.value())
             }
 
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn counted(self: Arc<Self>, hangs: Hangs, a: Noted) -> Answer {
+            fn counted(self: Arc<Self>, hangs: Hangs, a: Noted) -> CallResult {
                 pass(hangs)?;
                 Ok(a.value() + self.0.value())
             }
@@ -226,14 +226,14 @@ shapes! { ($on:meta, $run:literal)
 
     of_every_type [worker inline] |hangs, log| 7_u8.shown(hangs, log.note("a"), [log.note("b")]) => {
         trait Shown: Sized {
-            fn shown<A>(self, hangs: Hangs, a: A, rest: impl Send + 'static) -> Answer
+            fn shown<A>(self, hangs: Hangs, a: A, rest: impl Send + 'static) -> CallResult
             where
                 A: Into<u32> + Send + 'static;
         }
 
         impl<T: Display + Send + 'static> Shown for T {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn shown<A>(self, hangs: Hangs, a: A, _rest: impl Send + 'static) -> Answer
+            fn shown<A>(self, hangs: Hangs, a: A, _rest: impl Send + 'static) -> CallResult
             where
                 A: Into<u32> + Send + 'static,
             {
@@ -257,7 +257,7 @@ shapes! { ($on:meta, $run:literal)
             X: Into<I::Item> + Send + 'static,
         {
             #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-            fn sum<const N: usize>(self, hangs: Hangs, more: [<I as Iterator>::Item; N]) -> Answer
+            fn sum<const N: usize>(self, hangs: Hangs, more: [<I as Iterator>::Item; N]) -> CallResult
             where
                 I::Item: Send,
             {
