@@ -106,7 +106,7 @@ mod on_worker {
     }
 }
 
-/// Functions that are polled in place and borrow their arguments.
+/// Inline functions, which borrow their arguments.
 mod in_place {
     use super::*;
 

@@ -23,7 +23,7 @@ async fn pick<'a, 'b>(x: &'a str, _y: &'b str) -> Result<&'a str, TimeoutError> 
 }
 
 #[timeout(secs = 60, run = "inline")]
-fn pick_in_place<'a>(x: &'a str, y: &str) -> Result<&'a str, TimeoutError> {
+fn pick_inline<'a>(x: &'a str, y: &str) -> Result<&'a str, TimeoutError> {
     assert_ne!(x, y);
     Ok(x)
 }
@@ -91,7 +91,7 @@ fn a_result_borrows_only_from_the_arguments_in_its_signature() {
     let picked = {
         let y = "y".to_owned();
         let picked = block_on(pick(&x, &y)).unwrap();
-        assert_eq!(picked, pick_in_place(&x, &y).unwrap());
+        assert_eq!(picked, pick_inline(&x, &y).unwrap());
         picked
     };
     assert_eq!(picked, "x");

@@ -53,6 +53,6 @@ mod rules_in_virtual_time;
 mod stressed_calls;
 mod table_of_endings;
 mod timeout_policy;
-mod unheard_calls;
+mod unobserved_calls;
 mod user_code_around_a_call;
 mod user_code_changes_no_verdict;

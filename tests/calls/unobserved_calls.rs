@@ -10,7 +10,7 @@ use support::{EVERY_WAY, Way, past_short, short_limit};
 const LONG: Duration = Duration::from_secs(60);
 
 annotated! {
-    mod bare, [name = "unheard_calls::bare", limit = limit], (limit: Duration, lasts: Duration, answers: bool) -> Result<u32, Fault> {
+    mod bare, [name = "unobserved_calls::bare", limit = limit], (limit: Duration, lasts: Duration, answers: bool) -> Result<u32, Fault> {
         thread::sleep(lasts);
         if answers { Ok(7) } else { Err(Fault::Own) }
     }
