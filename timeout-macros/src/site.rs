@@ -59,7 +59,8 @@ impl Site {
             unseen.set_span(Span::call_site().located_at(name.span()));
             return Some(Unseen::Name(unseen));
         }
-        (self.is_compiled && !self.is_read).then_some(Unseen::Pattern)
+        let is_seen = self.is_compiled && !self.is_read && is_outside_macros(name.span());
+        is_seen.then_some(Unseen::Pattern)
     }
 }
 
@@ -80,6 +81,12 @@ pub(crate) fn pattern(name: &Ident, unseen: Option<&Unseen>) -> Pat {
         ident: name.clone(),
         subpat,
     })
+}
+
+/// Whether the compiler prints the span as one that no macro has made. Lints about shadowing skip
+/// all other spans anyway, and Clippy finds `name @ _` redundant there.
+fn is_outside_macros(span: Span) -> bool {
+    format!("{span:?}").starts_with("#0 ")
 }
 
 /// Whether `word` is the first one between parentheses in `text`. A fragment would be a `$` there.
