@@ -25,7 +25,7 @@ const AGAIN: usize = 500;
 const ENOUGH: Duration = Duration::from_secs(30);
 
 const VARIABLE: &str = "TIMEOUT_STRESS_SEED";
-const COMMAND: &str = "cargo test -p timeout-tests --test stressed_calls";
+const COMMAND: &str = "cargo test -p timeout-tests --test calls stressed_calls";
 
 /// Adds and removes listeners; each must receive an outcome at most once.
 fn come_and_go(times: u64) {
