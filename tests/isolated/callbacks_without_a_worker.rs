@@ -1,4 +1,5 @@
-//! Rule 10 where no worker can be had for the callbacks of a token: a file of its own, since the cap holds for the whole process.
+//! Rule 10 when no worker is available for callbacks: a file of its own, since the cap holds for
+//! the whole process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -12,15 +13,15 @@ use support::{Gate, Way, block_on, eventually, limit, poll_once, runtime, short}
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{Outcome, TimeoutError, add_listener, timeout};
 
-/// Guards against callbacks that, for want of a worker, run on the thread which all deadlines are kept by.
+/// Callbacks without a worker used to run on the timer thread, and delayed all deadlines.
 #[test]
-fn a_callback_that_blocks_holds_up_no_deadline() {
+fn a_blocking_callback_delays_no_deadline() {
     Settings::new().cap(1).apply();
     let runtime = runtime();
     let _inside = runtime.enter();
     let (busy, leave) = (Gate::new(), Gate::new());
     let (is_busy, held) = (busy.clone(), leave.clone());
-    // The only worker.
+    // Occupies the only worker.
     let occupied = std::thread::spawn(move || {
         Way::SyncWorker.run(&limit("without_a_worker::occupied", 60_000), move |_| {
             is_busy.open();
@@ -77,11 +78,11 @@ fn occupy(name: &'static str, leave: &Gate) -> std::thread::JoinHandle<Outcome<u
     occupied
 }
 
-/// Paused time advanced while the arguments of an expired call were dropped on another thread, so
-/// that code that waits for their drop timed out.
+/// Paused time used to advance while the arguments of an expired call were dropped on another
+/// thread, so code that waited for their drop timed out.
 #[test]
 fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
-    /// Dropped slowly.
+    /// Takes long to drop.
     struct Slow(Option<tokio::sync::oneshot::Sender<()>>);
 
     impl Drop for Slow {
@@ -130,8 +131,8 @@ impl Drop for Flushes {
     }
 }
 
-/// The destructor ran on a thread where the listener was not muted, so that the listener received
-/// the events that it had caused, without end.
+/// The destructor used to run on a thread where the listener was not muted, so the listener
+/// received the events that it had caused, without end.
 #[test]
 fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
     let leave = Gate::new();
@@ -139,7 +140,7 @@ fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
     let (dropped, count) = (Gate::new(), Arc::<AtomicUsize>::default());
     let (is_dropped, counter) = (dropped.clone(), Arc::clone(&count));
     let _listener = add_listener(move |event| {
-        // A listener that receives its own events would go on without end.
+        // Without muting, the listener would cause events without end.
         if event.name != "without_a_worker::flush" || counter.fetch_add(1, Ordering::SeqCst) > 20 {
             return;
         }

@@ -1,6 +1,6 @@
-//! A signal that comes while somebody links, registers or starts to wait is heard once, never missed and never twice.
+//! A cancellation that races with a link, a registration or a new wait is observed exactly once.
 //!
-//! The environment variable `TIMEOUT_TEST_ROUNDS` says how often each pair meets, by default 10 000 times.
+//! The environment variable `TIMEOUT_TEST_ROUNDS` sets the number of rounds, 10 000 by default.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -23,12 +23,12 @@ fn rounds() -> usize {
     std::env::var("TIMEOUT_TEST_ROUNDS").map_or(10_000, |rounds| rounds.parse().unwrap())
 }
 
-/// Where two threads meet, so that both go on at once.
+/// A barrier for two threads without a lock.
 #[derive(Default)]
 struct Meeting(AtomicUsize);
 
 impl Meeting {
-    /// Waits for the other one, the `round`th time.
+    /// Waits for the other thread, in the given round.
     fn wait(&self, round: usize) {
         self.0.fetch_add(1, Ordering::SeqCst);
         let mut spins = 0;
@@ -42,12 +42,13 @@ impl Meeting {
     }
 }
 
-/// Holds one of two threads up, by a little more or less each time.
+/// Delays one of the two threads by a duration that changes each round.
 fn stagger(round: usize) {
     (0..round % 61).for_each(|_| spin_loop());
 }
 
-/// Has another thread cancel a token while this one does `other` to it, `rounds` times; then `check` looks at what has come of it.
+/// Runs `other` on a token while another thread cancels it, `rounds` times; `check` examines each
+/// result.
 fn beside_cancel<T>(
     rounds: usize,
     mut other: impl FnMut(&CancelToken) -> T,
@@ -56,7 +57,7 @@ fn beside_cancel<T>(
     beside_cancel_of(rounds, |_| (), |token, ()| other(token), check);
 }
 
-/// The same with something that `prepare` makes of the token before.
+/// The same with a value that `prepare` makes from the token before.
 fn beside_cancel_of<P, T>(
     rounds: usize,
     mut prepare: impl FnMut(&CancelToken) -> P,
@@ -76,7 +77,7 @@ fn beside_cancel_of<P, T>(
                 done.send(()).ok();
             }
         });
-        // Moved in, so that the other thread ends with this one, also by a panic.
+        // Moved in, so that the other thread ends with this one, even by a panic.
         let give = give;
         for round in 0..rounds {
             let token = CancelToken::new();
@@ -91,7 +92,7 @@ fn beside_cancel_of<P, T>(
     });
 }
 
-/// Counts how often it is called.
+/// Counts its calls.
 #[derive(Clone, Default)]
 struct Calls(Arc<AtomicUsize>);
 
@@ -112,7 +113,7 @@ impl Wake for Calls {
 }
 
 #[test]
-fn a_token_linked_beside_a_cancel_hears_it() {
+fn a_token_linked_during_a_cancel_is_cancelled() {
     let other = CancelToken::new();
     beside_cancel(
         rounds(),
@@ -132,7 +133,7 @@ fn a_token_linked_beside_a_cancel_hears_it() {
 }
 
 #[test]
-fn callbacks_registered_beside_a_cancel_run_once_each() {
+fn callbacks_registered_during_a_cancel_run_once() {
     beside_cancel(
         rounds(),
         |token| {
@@ -153,7 +154,7 @@ fn callbacks_registered_beside_a_cancel_run_once_each() {
 }
 
 #[test]
-fn a_callback_taken_back_beside_a_cancel_runs_once_or_is_prevented() {
+fn a_callback_unregistered_during_a_cancel_runs_once_or_is_prevented() {
     beside_cancel(
         rounds(),
         |token| {
@@ -166,7 +167,7 @@ fn a_callback_taken_back_beside_a_cancel_runs_once_or_is_prevented() {
 }
 
 #[test]
-fn an_async_wait_begun_beside_a_cancel_is_ready_or_woken_once() {
+fn an_async_wait_started_during_a_cancel_is_ready_or_woken_once() {
     beside_cancel(
         rounds(),
         |token| {
@@ -186,7 +187,7 @@ fn an_async_wait_begun_beside_a_cancel_is_ready_or_woken_once() {
 }
 
 #[test]
-fn a_blocking_wait_begun_beside_a_cancel_ends() {
+fn a_blocking_wait_started_during_a_cancel_ends() {
     beside_cancel(
         rounds(),
         |token| {
@@ -197,7 +198,7 @@ fn a_blocking_wait_begun_beside_a_cancel_ends() {
     );
 }
 
-/// The operation waits for its token, so a signal that is missed is a call that does not end.
+/// The operation waits for its token: with a missed cancellation the call would not end.
 fn a_call_made_beside_a_cancel(way: Way, rounds: usize) {
     let calls = limit("cancel_against_link::beside", LONG);
     beside_cancel(
@@ -224,7 +225,7 @@ fn a_call_made_beside_a_cancel(way: Way, rounds: usize) {
 }
 
 #[test]
-fn a_call_made_beside_a_cancel_is_cancelled_or_not_started() {
+fn a_call_made_during_a_cancel_is_cancelled_or_not_started() {
     in_runtime(async {
         for way in EVERY_WAY {
             a_call_made_beside_a_cancel(way, rounds() / 5);
@@ -232,9 +233,9 @@ fn a_call_made_beside_a_cancel_is_cancelled_or_not_started() {
     });
 }
 
-/// Guards against a second canceller who returns before the first one has reached everybody.
+/// A second cancel used to return before the first one had reached all descendants.
 #[test]
-fn whoever_cancels_finds_the_whole_tree_cancelled() {
+fn when_cancel_returns_the_whole_tree_is_cancelled() {
     beside_cancel_of(
         rounds() / 5,
         |token| {
@@ -250,7 +251,7 @@ fn whoever_cancels_finds_the_whole_tree_cancelled() {
 }
 
 #[test]
-fn nothing_starts_below_a_token_that_was_cancelled_before() {
+fn no_call_starts_with_a_cancelled_token() {
     let recorder = record("cancel_against_link::refused");
     for (count, way) in EVERY_WAY.into_iter().enumerate() {
         let (live, cancelled) = (CancelToken::new(), CancelToken::new());
@@ -285,7 +286,7 @@ fn nothing_starts_below_a_token_that_was_cancelled_before() {
 }
 
 #[test]
-fn a_signal_goes_down_and_nowhere_else() {
+fn a_cancellation_reaches_descendants_only() {
     let root = CancelToken::new();
     let children: Vec<_> = (0..3).map(|_| root.child()).collect();
     let grandchildren: Vec<_> = children.iter().map(CancelToken::child).collect();
@@ -306,9 +307,9 @@ fn a_signal_goes_down_and_nowhere_else() {
     );
 }
 
-/// Guards against callbacks that see the tokens above or beside them not cancelled yet.
+/// A callback used to run before the tokens above or beside it were cancelled.
 #[test]
-fn a_callback_finds_every_token_on_the_way_to_it_cancelled() {
+fn a_callback_sees_every_token_on_the_path_to_it_cancelled() {
     let (first, second) = (CancelToken::new(), CancelToken::new());
     let (left, right) = (first.child(), second.child());
     let below = CancelToken::linked([&left, &right]);
@@ -336,9 +337,9 @@ fn a_callback_finds_every_token_on_the_way_to_it_cancelled() {
     drop(kept);
 }
 
-/// The same where a deadline gives the signal, to the tokens below a call.
+/// The same for a deadline, which cancels the descendants of a call's token.
 #[test]
-fn a_callback_of_a_deadline_finds_the_whole_tree_signalled() {
+fn a_callback_of_a_deadline_sees_the_whole_tree_cancelled() {
     for way in EVERY_WAY {
         let (sender, seen) = mpsc::channel();
         let timeout = limit("cancel_against_link::deadline", short()).with_grace(SOON);

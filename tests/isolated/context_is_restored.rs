@@ -1,5 +1,5 @@
-//! The context around a call is there inside it, is carried elsewhere by those who say so, and is put back exactly when the call
-//! ends, however it ends.
+//! The enclosing context holds inside a call, is passed to other threads explicitly, and is
+//! restored when the call ends, whatever its outcome.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -22,7 +22,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const LONG: u64 = 60_000;
 
-/// What is found of a context: its deadline, and whether its token hears the one given.
+/// The observed context: its deadline, and whether cancelling the given token cancels it.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     deadline: Deadline,
@@ -35,7 +35,7 @@ impl Seen {
         hears: false,
     };
 
-    /// Looks here and now; `mark` is cancelled by that.
+    /// Observes the current context; this cancels `mark`.
     fn by(mark: &CancelToken) -> Self {
         let deadline = Deadline::current();
         let tokens = [CancelToken::current(), CallContext::current().token()];
@@ -47,7 +47,7 @@ impl Seen {
     }
 }
 
-/// A context with a token and a deadline of its own, and what there is to see in it.
+/// A context with its own token and deadline, and the observation expected in it.
 fn marked() -> (CallContext, CancelToken, Seen) {
     let (mark, deadline) = (
         CancelToken::new(),
@@ -92,7 +92,7 @@ impl Ending {
         Err("stopped")
     }
 
-    /// Makes a call that ends so; `false` if there is no such call.
+    /// Makes a call with this outcome. Returns `false` if such a call does not exist.
     async fn make(self, way: Way) -> bool {
         let ms = if self == Self::TimedOut {
             short()
@@ -133,7 +133,7 @@ impl Ending {
     }
 }
 
-/// A runtime whose one thread runs every task.
+/// A runtime that runs every task on one thread.
 fn single() -> Runtime {
     Builder::new_multi_thread()
         .worker_threads(1)
@@ -142,13 +142,13 @@ fn single() -> Runtime {
         .unwrap()
 }
 
-/// A policy under which an operation that has cancelled its token still gives its answer.
+/// A policy under which an operation may succeed after its cancellation.
 fn graceful(name: &'static str) -> Timeout {
     limit(name, LONG).with_grace(Duration::from_millis(LONG))
 }
 
 #[test]
-fn the_context_around_is_the_same_after_a_call_as_before() {
+fn the_context_is_the_same_before_and_after_a_call() {
     panics::record_panics();
     let runtime = single();
     let _inside = runtime.enter();
@@ -167,9 +167,9 @@ fn the_context_around_is_the_same_after_a_call_as_before() {
     }
 }
 
-/// Inside a call as well: there the context is the call's own.
+/// The same inside a call, where the context is the enclosing call's.
 #[test]
-fn the_call_around_is_the_current_one_again_after_a_call_inside_it() {
+fn after_a_nested_call_the_enclosing_context_is_current_again() {
     panics::record_panics();
     let pairs = EVERY_WAY.map(|outer| EVERY_WAY.map(|inner| (outer, inner)));
     let pairs = pairs.concat();
@@ -197,9 +197,9 @@ fn the_call_around_is_the_current_one_again_after_a_call_inside_it() {
     });
 }
 
-/// Guards against what a call leaves on the thread that has polled, or dropped, it.
+/// A call used to leave its context on the thread that polled or dropped it.
 #[test]
-fn nothing_is_left_on_an_executors_thread() {
+fn a_call_leaves_no_context_on_an_executors_thread() {
     panics::record_panics();
     let runtime = single();
     for way in EVERY_WAY {
@@ -213,9 +213,9 @@ fn nothing_is_left_on_an_executors_thread() {
     }
 }
 
-/// Calls polled by turns on one thread: each finds its own context, whatever the other does in between.
+/// Calls polled alternately on one thread see their own contexts.
 #[test]
-fn calls_that_take_turns_on_a_thread_keep_apart() {
+fn calls_polled_alternately_on_a_thread_keep_their_contexts() {
     let runtime = single();
     let _inside = runtime.enter();
     for way in [Way::AsyncInline, Way::AsyncTask] {
@@ -237,9 +237,9 @@ fn calls_that_take_turns_on_a_thread_keep_apart() {
     }
 }
 
-/// Guards against what a call leaves on a worker: the next one there has its own context, and only that.
+/// A call used to leave its context on a worker, where the next call saw it.
 #[test]
-fn nothing_is_left_on_a_worker() {
+fn a_call_leaves_no_context_on_a_worker() {
     panics::record_panics();
     let runtime = single();
     let _inside = runtime.enter();
@@ -272,15 +272,16 @@ fn nothing_is_left_on_a_worker() {
     }
 }
 
-/// A thread or a task that an operation starts is inside the call if it says so, and otherwise not.
+/// A thread or task started by an operation inherits the context only if told to by `run` or
+/// `scope`.
 #[test]
-fn a_context_is_carried_by_those_who_say_so() {
+fn a_context_is_inherited_by_threads_and_tasks_only_explicitly() {
     for way in EVERY_WAY {
         let outcome = way.run(&graceful("context::carried"), move |token| {
             let look = || {
                 let inner = limit("context::helper", LONG * 2);
                 let outcome = inner.inline().outcome(Ok::<_, TimeoutError>);
-                let inner = outcome.success().expect("nothing has fired");
+                let inner = outcome.success().expect("no cancellation");
                 (Deadline::current(), inner)
             };
             let context = CallContext::current();
@@ -299,7 +300,7 @@ fn a_context_is_carried_by_those_who_say_so() {
             token.cancel();
             Ok::<_, TimeoutError>((deadline, seen))
         });
-        let (deadline, seen) = outcome.success().expect("an answer within the grace");
+        let (deadline, seen) = outcome.success().expect("a result within the grace");
         for (n, (found, token)) in seen.into_iter().enumerate() {
             let is_carried = n < 2;
             let expected = if is_carried {
@@ -314,9 +315,9 @@ fn a_context_is_carried_by_those_who_say_so() {
     }
 }
 
-/// Cleanup goes on after the call around it has ended.
+/// Cleanup continues after the enclosing call has ended.
 #[test]
-fn a_detached_context_leaves_the_call() {
+fn a_detached_context_is_not_bound_by_the_call() {
     for way in EVERY_WAY {
         for inner_way in EVERY_WAY {
             let outcome = way.run(&graceful("context::left"), move |token| {
@@ -334,7 +335,7 @@ fn a_detached_context_leaves_the_call() {
                 Ok::<_, TimeoutError>((cleanup.success(), back, refused))
             });
             let what = format!("{inner_way:?} in {way:?}");
-            let (cleanup, back, refused) = outcome.success().expect("an answer within the grace");
+            let (cleanup, back, refused) = outcome.success().expect("a result within the grace");
             let (left, cause) = cleanup.expect("it was started");
             assert!(
                 left > Some(Duration::from_millis(LONG * 50)),

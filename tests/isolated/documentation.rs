@@ -1,4 +1,4 @@
-//! rustdoc shows the signature that the author wrote: with the attribute it shows what it shows without.
+//! rustdoc shows the same signature and docs with and without the attribute.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -9,10 +9,10 @@ use std::process::Command;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/documented.rs");
 
-/// How the lines that are left out begin.
+/// The beginning of the lines that are removed.
 const ATTRIBUTE: &str = "#[timeout_runtime::timeout(";
 
-/// Arguments that are patterns: how plain functions show them, and the names that stand for them.
+/// Arguments that are patterns: the text for the plain function, and the generated names.
 const APART: [(&str, &str, &str); 4] = [
     (
         "apart/fn.tuple.html",
@@ -28,7 +28,7 @@ const APART: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// Some signatures in full.
+/// Some complete signatures.
 const SHOWN: [(&str, &str); 4] = [
     (
         "on_worker/fn.sorted.html",
@@ -63,12 +63,13 @@ fn directory(name: &str) -> PathBuf {
 
 #[track_caller]
 fn run(command: &mut Command) {
-    let output = command.output().expect("it is installed");
+    let output = command.output().expect("an installed program");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}:\n{said}");
 }
 
-/// The pages of the program as it is. Cargo has a target directory of its own, since the one of the tests may be locked.
+/// The pages of the program. Cargo uses its own target directory, since the tests' one may be
+/// locked.
 fn annotated() -> Pages {
     let target = directory("target");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
@@ -92,7 +93,7 @@ fn plain() -> Pages {
     let kept: Vec<&str> = program.lines().filter(is_kept).collect();
     let (source, target) = (directory("documented.rs"), directory("plain"));
     fs::write(&source, kept.join("\n")).expect("the program without its attributes");
-    // What an earlier program has left there.
+    // Pages of an earlier run.
     fs::remove_dir_all(&target).ok();
     let mut command = Command::new(rustdoc());
     command.args(["--edition", "2024", "--crate-name", "documented"]);
@@ -112,7 +113,7 @@ fn pages(root: &Path) -> Pages {
     let mut pages = Pages::new();
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).expect("rustdoc has written here") {
+        for entry in fs::read_dir(&directory).expect("rustdoc's output") {
             let path = entry.expect("a page").path();
             if path.is_dir() {
                 directories.push(path);
@@ -121,7 +122,10 @@ fn pages(root: &Path) -> Pages {
                 .is_some_and(|extension| extension == "html")
             {
                 let page = fs::read_to_string(&path).expect("a page");
-                let path = path.strip_prefix(root).expect("it is below").to_owned();
+                let path = path
+                    .strip_prefix(root)
+                    .expect("a path below the root")
+                    .to_owned();
                 pages.insert(path, text(&page));
             }
         }
@@ -129,7 +133,7 @@ fn pages(root: &Path) -> Pages {
     pages
 }
 
-/// The text of a page without its head: what stands between the tags, with one space where there are several.
+/// The body text of a page without tags, with runs of whitespace replaced by one space.
 fn text(page: &str) -> String {
     let (_, body) = page.split_once("<body").expect("a page has a body");
     let between = body.split('<').filter_map(|part| part.split_once('>'));
@@ -141,10 +145,10 @@ fn text(page: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Guards against a signature that shows how the attribute works: other types, bounds or names, docs that are lost, functions
-/// that are added.
+/// The attribute must not show in a signature: no other types, bounds or names, no lost docs, and
+/// no added functions.
 #[test]
-fn rustdoc_shows_what_the_author_wrote() {
+fn rustdoc_shows_the_authors_signature() {
     let (annotated, mut plain) = (annotated(), plain());
     for (path, pattern, name) in APART {
         let page = plain.get_mut(Path::new(path)).expect(path);
@@ -156,7 +160,7 @@ fn rustdoc_shows_what_the_author_wrote() {
     for (path, expected) in &plain {
         assert_eq!(annotated[path], *expected, "{}", path.display());
     }
-    // That there is something to compare.
+    // The comparison must not be empty.
     for (path, signature) in SHOWN {
         let page = &annotated[Path::new(path)];
         assert!(page.contains(signature), "{page}");

@@ -1,5 +1,5 @@
-//! A function of any shape does with the attribute what it does without: the same value, and the same drops in the same order. And
-//! where it hangs, it times out.
+//! A function of any shape behaves with the attribute as without: the same value, and the same
+//! drops in the same order. If it never ends, it times out.
 
 #[macro_use]
 #[path = "../shapes/mod.rs"]

@@ -1,4 +1,4 @@
-//! Functions with a timeout call each other twenty deep, within the compiler's ordinary limits.
+//! Annotated functions can call each other twenty levels deep within the compiler's default limits.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -13,7 +13,7 @@ async fn leaf() -> Result<u32, TimeoutError> {
     Ok(0)
 }
 
-/// Functions of which each calls the one named after it. The compiler meets the innermost first.
+/// Each function calls the one named after it. The compiler sees the innermost one first.
 macro_rules! layers {
     ($outer:ident $inner:ident $($more:ident)*) => {
         layers!($inner $($more)*);
@@ -27,9 +27,9 @@ macro_rules! layers {
 
 layers!(a19 a18 a17 a16 a15 a14 a13 a12 a11 a10 a9 a8 a7 a6 a5 a4 a3 a2 a1 leaf);
 
-/// Guards against layers of types that bring the compiler to its depth limit: in the layout, and in the proof of `Send`.
+/// Nested futures used to exceed the compiler's limits in the layout and in the proof of `Send`.
 #[test]
-fn twenty_layers_compile_and_can_be_spawned() {
+fn twenty_nested_futures_compile_and_can_be_spawned() {
     assert_eq!(block_on(a19()).unwrap(), 19);
     let runtime = runtime();
     let task = runtime.spawn(a19());

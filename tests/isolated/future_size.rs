@@ -1,4 +1,4 @@
-//! A call that is polled in place holds its operation once.
+//! The future of an inline call holds its operation once.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::thread;
 use timeout_runtime::{Timeout, TimeoutError, timeout};
 use tokio::task::yield_now;
 
-/// What one call may add to the future of its operation, in bytes.
+/// The most that one call may add to the future of its operation, in bytes.
 const LAYER: usize = 512;
 const ARRAY: usize = 4096;
 
@@ -23,7 +23,7 @@ async fn leaf() -> Result<usize, TimeoutError> {
     plain_leaf().await
 }
 
-/// Functions with a timeout, each of which calls the one after it, and an array of their futures' sizes.
+/// Annotated functions, each calling the next one, and an array with the sizes of their futures.
 macro_rules! layers {
     ($outer:ident $inner:ident $($more:ident)*) => {
         #[timeout(name = "future_size::layer", secs = 60)]
@@ -37,9 +37,9 @@ macro_rules! layers {
 
 layers!(a8 a7 a6 a5 a4 a3 a2 a1 leaf);
 
-/// Guards against a wrapper that holds the future of its operation twice: a few layers later it is tens of kilobytes.
+/// A call that holds its operation twice doubles the size with each level.
 #[test]
-fn each_layer_adds_a_little_and_the_same() {
+fn each_level_adds_the_same_small_size() {
     let sizes = [
         size_of_val(&plain_leaf()),
         size_of_val(&leaf()),
@@ -58,11 +58,11 @@ fn each_layer_adds_a_little_and_the_same() {
     }
 }
 
-/// Guards against arguments that are held three times: by the function, by the call, and by the operation.
+/// Arguments used to be held three times: by the function, the call and the operation.
 #[test]
 fn an_argument_is_held_once_by_the_call() {
     #[timeout(secs = 60)]
-    #[allow(clippy::large_types_passed_by_value)] // It is what is measured.
+    #[allow(clippy::large_types_passed_by_value)] // The size is measured.
     async fn takes(array: [u8; ARRAY]) -> Result<usize, TimeoutError> {
         yield_now().await;
         Ok(usize::from(array[0]))
@@ -81,7 +81,7 @@ fn an_argument_is_held_once_by_the_call() {
     assert!(wrapped <= plain + ARRAY + LAYER, "{wrapped}, not {plain}");
 }
 
-/// Guards against the same without the attribute.
+/// The same without the attribute.
 #[test]
 fn a_policy_adds_no_more_than_the_attribute() {
     let timeout = Timeout::new("future_size::policy", std::time::Duration::from_secs(60)).unwrap();
@@ -97,7 +97,7 @@ fn a_policy_adds_no_more_than_the_attribute() {
     }
 }
 
-/// Polls a future that is only ever pending because it yields.
+/// Polls a future that is pending only because it yields.
 fn run<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
@@ -108,9 +108,9 @@ fn run<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Guards against layers that overflow a small stack, each by a copy of all that is below it.
+/// Nested calls used to overflow a small stack, since each level copied the levels below it.
 #[test]
-fn eight_layers_run_on_a_small_stack() {
+fn eight_nested_calls_run_on_a_small_stack() {
     let answer = thread::Builder::new()
         .stack_size(256 << 10)
         .spawn(|| run(a8()))
@@ -129,7 +129,7 @@ async fn countdown(from: u32) -> Result<u32, TimeoutError> {
     }
 }
 
-/// Guards against a recursive function that the attribute keeps from compiling, or from being spawned.
+/// The attribute used to prevent recursive functions from compiling, or from being spawned.
 #[test]
 fn a_recursive_function_compiles_and_stays_send() {
     fn sent<T: Send>(value: T) -> T {

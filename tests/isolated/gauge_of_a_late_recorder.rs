@@ -1,6 +1,6 @@
 //! The gauge of abandoned operations is exact in a recorder that was installed after the listener.
 //!
-//! A process has one recorder for good, so this file has one test.
+//! A process has one recorder, so this file has one test.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -29,7 +29,8 @@ fn abandon() -> Sender<()> {
     ends
 }
 
-/// The gauge fell below zero: it counted down what the recorder had not seen counted up.
+/// The gauge used to fall below zero: it counted down operations that the recorder had not counted
+/// up.
 #[test]
 fn the_gauge_is_exact_in_a_recorder_that_is_installed_later() {
     let _listener = record_endings();
@@ -44,7 +45,7 @@ fn the_gauge_is_exact_in_a_recorder_that_is_installed_later() {
 
     running.push(abandon());
     assert_eq!(gauge().as_deref(), Some("4"));
-    // A second listener counts every event again, but not every operation.
+    // A second listener counts every event twice, but each operation once.
     let _second = record_endings();
     assert_eq!(gauge().as_deref(), Some("4"));
     running.truncate(1);

@@ -1,5 +1,5 @@
-//! Workers that have been idle for long enough leave, and none leaves with a job. A file of its own, since the settings hold for the
-//! whole process.
+//! Idle workers end after a while, and none takes a job with it. A file of its own, since the
+//! settings hold for the whole process.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -17,7 +17,7 @@ use support::{Way, eventually, limit};
 use timeout_runtime::TimeoutError;
 use timeout_runtime::workers::{self, Settings};
 
-/// One test at a time, with workers that leave after being idle for so long.
+/// Runs one test at a time, with workers that end after this idle time.
 fn with_keep_alive(keep_alive: Duration) -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ fn with_keep_alive(keep_alive: Duration) -> MutexGuard<'static, ()> {
     alone
 }
 
-/// The worker threads that the system knows of, where it tells.
+/// The number of worker threads, where the system reports it.
 fn threads() -> usize {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else {
         return 0;
@@ -39,9 +39,9 @@ fn threads() -> usize {
     names.filter(is_worker).count()
 }
 
-/// Guards against a burst whose threads stay for good.
+/// The threads of a burst used to stay for ever.
 #[test]
-fn after_a_burst_all_workers_leave() {
+fn after_a_burst_all_workers_end() {
     const CALLS: usize = 500;
 
     let _alone = with_keep_alive(Duration::from_millis(20));
@@ -54,7 +54,7 @@ fn after_a_burst_all_workers_leave() {
         });
         assert_eq!(outcome.success(), Some(7));
     });
-    eventually("they have left", || workers::stats().live == 0);
+    eventually("all workers have ended", || workers::stats().live == 0);
     eventually("their threads have ended", || threads() == 0);
 }
 
@@ -64,14 +64,12 @@ fn thread_of(way: Way) -> ThreadId {
     let outcome = way.run(&limit("idle_workers::job", 60_000), |_| {
         Ok::<_, TimeoutError>(thread::current().id())
     });
-    outcome
-        .success()
-        .expect("a job that was handed over is done")
+    outcome.success().expect("the job is done")
 }
 
-/// Guards against a job that is handed to a worker which is just about to leave, and leaves with it.
+/// A job given to a worker that is about to end must not be lost.
 #[test]
-fn no_job_is_lost_to_a_worker_that_leaves() {
+fn no_job_is_lost_to_a_worker_that_ends() {
     const ROUNDS: usize = 10_000;
     const THREADS: usize = 4;
 
@@ -83,7 +81,7 @@ fn no_job_is_lost_to_a_worker_that_leaves() {
             let (mut last, mut pause) = (None, keep_alive);
             for _ in 0..ROUNDS / THREADS {
                 let thread = thread_of(Way::SyncWorker);
-                // Finds the pause after which the worker is just about to leave.
+                // Searches for the pause after which the worker is about to end.
                 if last.replace(thread) == Some(thread) {
                     same.fetch_add(1, Ordering::SeqCst);
                     pause += pause / 8 + STEP;

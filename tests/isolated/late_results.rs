@@ -1,4 +1,4 @@
-//! What becomes of a result that comes after its call has ended.
+//! Late results: each one is reported once and dropped once, and costs no worker.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -27,7 +27,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A value that writes down on which thread it is dropped.
+/// A value that records the thread on which it is dropped.
 #[derive(Debug)]
 struct Resource {
     dropped_on: Arc<Mutex<Vec<Option<String>>>>,
@@ -61,8 +61,8 @@ impl Late {
         }
     }
 
-    fn is_told_as(self, told: &EventKind<'_>) -> bool {
-        match told {
+    fn is_reported_as(self, event: &EventKind<'_>) -> bool {
+        match event {
             EventKind::AbandonedWorkerSucceeded => {
                 matches!(self, Self::Value | Self::ValueWhoseDropPanics)
             }
@@ -86,7 +86,7 @@ const EVERY_LATE: [Late; 5] = [
     Late::Payload,
 ];
 
-/// Ends late on purpose; the worker that it ran on, if it was one.
+/// Makes a call whose operation ends late. Returns its worker, if it had one.
 fn end_late(way: Way, late: Late) -> Option<WorkerName> {
     let what = format!("{way:?}, {late:?}");
     let name: &str = Box::leak(format!("late_results::{what}").into_boxed_str());
@@ -111,7 +111,7 @@ fn end_late(way: Way, late: Late) -> Option<WorkerName> {
     release.open();
     let kinds = recorder.wait_for(2);
     assert_eq!(kinds[0], EventKind::TimedOut, "{what}");
-    assert!(late.is_told_as(&kinds[1]), "{what}: {:?}", kinds[1]);
+    assert!(late.is_reported_as(&kinds[1]), "{what}: {:?}", kinds[1]);
     let events = recorder.events();
     assert_eq!(events[0].call, events[1].call, "{what}");
     let worker = events[1].worker;
@@ -124,7 +124,7 @@ fn end_late(way: Way, late: Late) -> Option<WorkerName> {
     worker
 }
 
-/// The workers, each of which has served a call just now.
+/// The names of all workers; each has just run a call.
 fn serving_workers() -> HashSet<WorkerName> {
     let live = workers::stats().live;
     eventually("every worker is idle", || workers::stats().idle == live);
@@ -146,9 +146,9 @@ fn serving_workers() -> HashSet<WorkerName> {
     events.iter().filter_map(|event| event.worker).collect()
 }
 
-/// Guards against late values, errors and panics that are lost, told twice, or that take their worker with them.
+/// Late values, errors and panics used to be lost or reported twice, or to end their worker.
 #[test]
-fn a_late_ending_is_told_once_its_value_dropped_once_and_its_worker_serves_on() {
+fn a_late_result_is_reported_and_dropped_once_and_its_worker_is_reused() {
     let _alone = alone();
     for way in APART {
         for late in EVERY_LATE {
@@ -163,7 +163,7 @@ fn a_late_ending_is_told_once_its_value_dropped_once_and_its_worker_serves_on() 
     }
 }
 
-/// One of the values that are made where operation and limit meet.
+/// A value made close to the limit, counted when it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -172,9 +172,9 @@ impl Drop for Counted {
     }
 }
 
-/// Guards against a value that is lost, or given to both sides, between "finished" and "timed out".
+/// No value may be lost, or handed out twice, between "finished" and "timed out".
 #[test]
-fn at_the_limit_every_value_is_handed_out_or_dropped() {
+fn at_the_limit_every_value_is_returned_or_dropped() {
     const RUNS: usize = 10_000;
 
     let _alone = alone();

@@ -1,6 +1,6 @@
-//! Links between tokens of both kinds leave nothing behind with the one that lives on, however many there were.
+//! Links between tokens of both kinds leave no memory behind with the token that lives on.
 //!
-//! The memory of the whole process is counted, so there is one test here.
+//! The test counts the memory of the whole process, so this file has one test.
 
 use std::alloc::System;
 
@@ -14,9 +14,9 @@ static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const LINKS: usize = 10_000;
 
-/// How many allocations more there are after `links` than before.
+/// The number of additional allocations after `links`.
 fn left(links: impl Fn()) -> usize {
-    // Lists grow once, by what is there at a time.
+    // Lists grow once, to their largest size.
     links();
     let region = Region::new(MEMORY);
     (0..LINKS).for_each(|_| links());
@@ -25,7 +25,7 @@ fn left(links: impl Fn()) -> usize {
 }
 
 #[test]
-fn many_links_leave_nothing_with_the_token_that_lives_on() {
+fn many_links_leave_no_memory_behind() {
     let (ours, theirs) = (CancelToken::new(), CancellationToken::new());
     let from = left(|| drop(from_tokio(&theirs)));
     assert!(from < 100, "{from} allocations are left by links to ours");

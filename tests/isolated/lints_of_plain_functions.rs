@@ -17,15 +17,14 @@ const FUNCTIONS: &str = include_str!("../lints/functions.rs");
 
 const EDITIONS: [&str; 3] = ["2018", "2021", "2024"];
 
-/// Begins a line that does in the plain function what the attribute does otherwise, such as binding
-/// the token.
+/// The prefix of a line that is used without the attribute only, such as one that binds the token.
 const PLAIN: &str = "//plain ";
 
-/// Asks for a `return` in front of the last expression, which another lint forbids. It sees the
-/// closures in options, too.
+/// Demands a `return` before the last expression, which another lint forbids. It checks closures in
+/// options too.
 const CONTRADICTS: &str = "clippy::implicit_return";
 
-/// Mistakes that are the user's own, and are reported in annotated functions as in plain ones.
+/// Mistakes of the user, which are reported in annotated functions as in plain ones.
 const KEPT: [&str; 12] = [
     "clippy::indexing_slicing",
     "clippy::panic",
@@ -41,7 +40,7 @@ const KEPT: [&str; 12] = [
     "unused_variables",
 ];
 
-/// A lint, or the number of an error, with the line. An error comes with its text.
+/// A lint or the code of an error, with its line. An error has its text too.
 type Reports = BTreeSet<(String, u64, String)>;
 
 /// A compiler.
@@ -71,7 +70,7 @@ impl Driver {
             let options = names.iter().flat_map(|name| [flag, name]);
             options.map(str::to_owned).collect()
         };
-        // A forbidden group and a forbidden lint differ in what an `allow` is then.
+        // An `allow` differs between a forbidden group and a forbidden lint.
         let levels = vec![
             level("-W", &[lints.clone(), groups.clone()].concat()),
             level("-D", &lints),
@@ -118,7 +117,7 @@ fn text_of(command: &mut Command) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// The names of all lints and of all groups, from what a compiler says about them.
+/// The names of all lints and all groups, from a compiler's help text.
 fn names(help: &str) -> (Vec<String>, Vec<String>) {
     let (mut lints, mut groups) = (Vec::new(), Vec::new());
     let mut are_groups = false;
@@ -142,7 +141,7 @@ fn names(help: &str) -> (Vec<String>, Vec<String>) {
     (lints, groups)
 }
 
-/// The library that was built last. Any one will do: they differ in features.
+/// The library that was built last. Any build works: they differ in features only.
 fn newest(folder: &Path, prefix: &str, suffix: &str) -> PathBuf {
     let files = fs::read_dir(folder).expect("it is a folder");
     let files = files.map(|file| file.expect("it can be read").path());
@@ -156,13 +155,13 @@ fn newest(folder: &Path, prefix: &str, suffix: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("no {prefix}*{suffix} in {}", folder.display()))
 }
 
-/// What is reported in one line of a compiler's output.
+/// The reports in one line of a compiler's output.
 fn reports(line: &str) -> Reports {
     let Ok(report) = serde_json::from_str::<Value>(line) else {
         return Reports::new();
     };
     let Some(code) = report["code"]["code"].as_str() else {
-        // The count of all errors has no place.
+        // The count of all errors has no position.
         return Reports::new();
     };
     let text = report["message"].as_str().filter(|_| code.starts_with('E'));
@@ -180,7 +179,7 @@ fn reports(line: &str) -> Reports {
         .collect()
 }
 
-/// `text` without the attributes: each becomes as many empty lines.
+/// `text` without the attributes: each one becomes as many empty lines.
 fn plain(text: &str) -> String {
     const BEGIN: &str = "#[timeout(";
     let mut plain = String::new();
@@ -229,7 +228,7 @@ fn an_annotated_function_has_the_lints_of_the_plain_one() {
                     .difference(&expected)
                     .filter(|(lint, ..)| lint != CONTRADICTS)
                     .map(|report| ("only when annotated", report));
-                // Errors may end a compilation before all lints have been asked.
+                // Errors may end a compilation before all lints have run.
                 let is_warning = level.first().is_some_and(|flag| flag == "-W");
                 let less = expected
                     .difference(&found)
@@ -242,7 +241,7 @@ fn an_annotated_function_has_the_lints_of_the_plain_one() {
                         line(*number)
                     ));
                 }
-                // What was compiled was compiled to its end.
+                // A compilation without errors ran to its end.
                 let of_lint = |lint: &str| expected.iter().any(|(found, ..)| found == lint);
                 assert!(of_lint("unused_variables") || !is_warning, "{expected:?}");
             }

@@ -1,4 +1,4 @@
-//! A listener may do anything: be removed, make calls, panic. It changes nobody's result and silences nobody.
+//! A listener may be removed, make calls or panic without effect on results or other listeners.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -17,7 +17,7 @@ use timeout_runtime::{
     Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError, add_listener,
 };
 
-/// Which event of its call the listener reacts to, once.
+/// The event of its call that the listener reacts to, once.
 #[derive(Clone, Copy, Debug)]
 enum On {
     SyncVerdict,
@@ -25,7 +25,7 @@ enum On {
     LateReport,
 }
 
-/// How it reacts.
+/// How the listener reacts.
 #[derive(Clone, Copy, Debug)]
 enum Reaction {
     RemovesItself,
@@ -61,7 +61,7 @@ impl Drop for CallsWhenDropped {
     }
 }
 
-/// A call that ends as `on` says, and its late report with it; the right result.
+/// Makes a call with the outcome that `on` names, and its late event; asserts the result.
 fn call(on: On, name: &'static str) {
     match on {
         On::SyncVerdict => {
@@ -86,28 +86,31 @@ fn call(on: On, name: &'static str) {
     }
 }
 
-fn told_by(on: On) -> Vec<EventKind<'static>> {
+fn events_of(on: On) -> Vec<EventKind<'static>> {
     match on {
         On::SyncVerdict | On::AsyncVerdict => vec![EventKind::Succeeded],
         On::LateReport => vec![EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
     }
 }
 
-/// The listener under test, and what it has heard of `name` and of `inner`.
+/// The listener under test, and the number of events of `name` and `inner` that it received.
 struct Subject {
     place: Arc<Mutex<Option<ListenerHandle>>>,
-    heard: Arc<AtomicUsize>,
-    heard_inner: Arc<AtomicUsize>,
+    received: Arc<AtomicUsize>,
+    received_inner: Arc<AtomicUsize>,
 }
 
 fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) -> Subject {
     let subject = Subject {
         place: Arc::default(),
-        heard: Arc::default(),
-        heard_inner: Arc::default(),
+        received: Arc::default(),
+        received_inner: Arc::default(),
     };
     let place = Arc::clone(&subject.place);
-    let (heard, heard_inner) = (Arc::clone(&subject.heard), Arc::clone(&subject.heard_inner));
+    let (received, received_inner) = (
+        Arc::clone(&subject.received),
+        Arc::clone(&subject.received_inner),
+    );
     let reacted = AtomicBool::new(false);
     let last_handle = Mutex::new(
         matches!(reaction, Reaction::DropsWhatMakesACall)
@@ -115,12 +118,12 @@ fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) 
     );
     let listener = add_listener(move |event| {
         if event.name == inner {
-            heard_inner.fetch_add(1, Ordering::SeqCst);
+            received_inner.fetch_add(1, Ordering::SeqCst);
         }
         if event.name != name {
             return;
         }
-        heard.fetch_add(1, Ordering::SeqCst);
+        received.fetch_add(1, Ordering::SeqCst);
         let is_awaited = !matches!(on, On::LateReport) || !event.kind.is_verdict();
         if !is_awaited || reacted.swap(true, Ordering::SeqCst) {
             return;
@@ -128,10 +131,10 @@ fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) 
         match reaction {
             Reaction::RemovesItself => *place.lock().unwrap() = None,
             Reaction::ReplacesItself => {
-                let heard = Arc::clone(&heard);
+                let received = Arc::clone(&received);
                 let other = add_listener(move |event: &Event<'_>| {
                     if event.name == name {
-                        heard.fetch_add(1, Ordering::SeqCst);
+                        received.fetch_add(1, Ordering::SeqCst);
                     }
                 });
                 *place.lock().unwrap() = Some(other);
@@ -155,42 +158,46 @@ fn check(on: On, reaction: Reaction) {
     let subject = subject(on, reaction, name, inner);
     let after = record(name);
 
-    let once = told_by(on);
+    let once = events_of(on);
     call(on, name);
-    assert_eq!(before.wait_for(once.len()), once, "told first");
-    assert_eq!(after.wait_for(once.len()), once, "told last");
+    assert_eq!(before.wait_for(once.len()), once, "the earlier listener");
+    assert_eq!(after.wait_for(once.len()), once, "the later listener");
     call(on, name);
     let twice = [once.clone(), once.clone()].concat();
     assert_eq!(before.wait_for(twice.len()), twice);
     assert_eq!(after.wait_for(twice.len()), twice);
 
-    let heard = match reaction {
+    let received = match reaction {
         Reaction::RemovesItself => once.len(),
         _ => twice.len(),
     };
-    // One that was set in its place is told after the two that are waited for above.
-    eventually("it hears of every event", || {
-        subject.heard.load(Ordering::SeqCst) >= heard
+    // A replacement receives its events after the two recorders above.
+    eventually("the listener receives every event", || {
+        subject.received.load(Ordering::SeqCst) >= received
     });
-    assert_eq!(subject.heard.load(Ordering::SeqCst), heard);
+    assert_eq!(subject.received.load(Ordering::SeqCst), received);
     let calls_inside = match reaction {
         Reaction::MakesCalls | Reaction::DropsWhatMakesACall => 2,
         _ => 0,
     };
     assert_eq!(inside.kinds(), vec![EventKind::Succeeded; calls_inside]);
     assert_eq!(
-        subject.heard_inner.load(Ordering::SeqCst),
+        subject.received_inner.load(Ordering::SeqCst),
         0,
-        "a listener hears nothing of what it causes itself"
+        "a listener receives no events that it causes itself"
     );
     let newcomer = record(name);
     call(on, name);
-    assert_eq!(newcomer.wait_for(once.len()), once, "set afterwards");
+    assert_eq!(
+        newcomer.wait_for(once.len()),
+        once,
+        "a listener added afterwards"
+    );
 }
 
-/// Guards against listeners that are called under the registry's lock, poison it, or silence those after them.
+/// Listeners used to be called under the registry's lock, which a panic poisoned.
 #[test]
-fn whatever_a_listener_does_results_stay_and_events_go_on() {
+fn a_listeners_reaction_changes_no_result_and_stops_no_events() {
     panics::record_panics();
     for on in EVERY_ON {
         for reaction in EVERY_REACTION {
@@ -199,9 +206,9 @@ fn whatever_a_listener_does_results_stay_and_events_go_on() {
     }
 }
 
-/// Guards against recursion without end between listeners that make calls at every event, each other's too.
+/// Listeners that make calls at every event, also of each other, must not recurse for ever.
 #[test]
-fn listeners_that_answer_every_event_with_a_call_come_to_an_end() {
+fn listeners_that_make_a_call_at_every_event_do_not_recurse_for_ever() {
     const NAME: &str = "listeners_reenter::ping_pong";
 
     let told = crowd::ends(|| {
@@ -222,13 +229,14 @@ fn listeners_that_answer_every_event_with_a_call_come_to_an_end() {
         assert!(outcome.is_success(), "{outcome:?}");
         told.load(Ordering::SeqCst)
     });
-    // Each of three, each of the other two within it, the last one within those.
+    // Three listeners; each receives the calls of the other two, two levels deep.
     assert_eq!(told, 3 + 3 * 2 + 3 * 2);
 }
 
-/// Guards against a listener that is dropped under the registry's lock: what it holds may make calls, and panic.
+/// A listener used to be dropped under the registry's lock; its destructor may make calls and
+/// panic.
 #[test]
-fn a_listener_may_hold_what_makes_a_call_when_dropped() {
+fn a_listeners_destructor_may_make_calls() {
     struct Panics;
 
     impl Drop for Panics {
@@ -251,13 +259,13 @@ fn a_listener_may_hold_what_makes_a_call_when_dropped() {
         });
         *place.lock().unwrap() = Some(listener);
         call(On::SyncVerdict, "listeners_reenter::held");
-        // Somebody else may be telling an event, and drop the listener once that is done.
+        // Another thread may be emitting an event, and drop the listener after that.
         assert_eq!(inside.wait_for(2), vec![EventKind::Succeeded; 2]);
     });
 }
 
-/// The destructor of an operation that never started ran on another thread, where the listener was
-/// not muted: it received the events that it had caused, without end.
+/// The destructor of an operation that never started used to run on another thread, where the
+/// listener was not muted: it received the events that it had caused, without end.
 #[test]
 fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
     for way in support::APART {
@@ -266,7 +274,7 @@ fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
         let (count, is_dropped) = (Arc::<AtomicUsize>::default(), dropped.clone());
         let counter = Arc::clone(&count);
         let listener = add_listener(move |event| {
-            // A listener that receives its own events would go on without end.
+            // Without muting, the listener would cause events without end.
             if event.name != name || counter.fetch_add(1, Ordering::SeqCst) > 20 {
                 return;
             }
@@ -285,7 +293,7 @@ fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
     }
 }
 
-/// Opens its gate last, when the values before it were dropped.
+/// Opens its gate after the values before it were dropped.
 struct OpensWhenDropped(Gate);
 
 impl Drop for OpensWhenDropped {

@@ -1,7 +1,7 @@
-//! A token that lives as long as its process has calls below it without number, and nothing of them is left.
+//! Calls leave no memory behind on a token that lives as long as the process.
 //!
-//! The environment variable `TIMEOUT_TEST_CALLS` says how many calls there are, by default some 100 000. A file of its own, with one
-//! test, since it watches the memory of its whole process.
+//! The environment variable `TIMEOUT_TEST_CALLS` sets the number of calls, about 100 000 by
+//! default. A file of its own, with one test, since it measures the memory of the whole process.
 
 #![cfg(target_os = "linux")]
 
@@ -19,7 +19,7 @@ use support::{ASYNC, EVERY_WAY, Gate, Way, block_on, poll_once, runtime};
 use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout};
 use tokio::task::yield_now;
 
-/// The parent of all, which is never cancelled.
+/// The parent of all calls, which is never cancelled.
 static PARENT: LazyLock<CancelToken> = LazyLock::new(CancelToken::new);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ enum Ends {
     Answer,
     Error,
     Panic,
-    /// With the answer of a call inside, which is below its caller and below the parent of all.
+    /// With the result of a nested call, which inherits from its caller and from the common parent.
     Nested,
     /// At its limit.
     TimedOut,
@@ -52,7 +52,7 @@ impl Ends {
         }
     }
 
-    /// One of so many calls ends like this.
+    /// One of this many calls ends like this.
     fn one_of(self) -> usize {
         match self {
             Self::TimedOut => 10,
@@ -67,7 +67,7 @@ fn own_error() -> Result<u32, TimeoutError> {
     cancelled.check().map(|()| 7)
 }
 
-/// A panic that the panic hook does not see.
+/// A panic that bypasses the panic hook.
 fn panics() -> ! {
     resume_unwind(Box::new(Ends::Panic))
 }
@@ -128,7 +128,7 @@ fn call(way: Way, ends: Ends) {
     }
 }
 
-/// What may be done with the parent besides calls below it.
+/// Uses the parent for everything other than calls.
 fn use_parent() {
     let child = PARENT.child();
     let both = CancelToken::linked([&*PARENT, &child]);
@@ -153,21 +153,22 @@ fn resident() -> usize {
     pages * 4096
 }
 
-/// How much memory the process has taken while `work` was done `times` times.
+/// The memory that the process gained while `work` ran `times` times.
 fn growth(times: usize, work: impl Fn()) -> usize {
     let before = resident();
     for _ in 0..times {
         work();
     }
-    // What still runs on other threads is soon gone, and is too little to matter.
+    // Operations that still run on other threads end soon, and take too little memory to matter.
     resident().saturating_sub(before)
 }
 
-/// Fails if `work` takes memory each time. What it takes for good, or another thread meanwhile, is not taken thrice.
+/// Asserts that `work` does not take memory each time. Memory taken once, or by another thread,
+/// does not appear in all three measurements.
 #[track_caller]
-fn stays_flat(times: usize, what: &str, work: impl Fn()) {
+fn assert_no_growth(times: usize, what: &str, work: impl Fn()) {
     let grown: Vec<_> = (0..4).map(|_| growth(times / 4, &work)).collect();
-    // The least that a call leaves if its link is left, is its token.
+    // A link that is left behind keeps at least a token.
     let least = times / 4 * 64;
     assert!(
         grown.iter().any(|&grown| grown < least),
@@ -175,9 +176,9 @@ fn stays_flat(times: usize, what: &str, work: impl Fn()) {
     );
 }
 
-/// Guards against a link to the parent that only some endings remove.
+/// Only some outcomes used to remove the link to the parent.
 #[test]
-fn calls_leave_nothing_on_a_parent_that_outlives_them() {
+fn calls_leave_no_memory_on_a_parent_that_outlives_them() {
     let calls = std::env::var("TIMEOUT_TEST_CALLS").map_or(100_000, |calls| calls.parse().unwrap());
     let each = (calls / (EVERY_WAY.len() * EVERY_END.len())).max(2_000);
     let runtime = runtime();
@@ -190,9 +191,9 @@ fn calls_leave_nothing_on_a_parent_that_outlives_them() {
     for way in EVERY_WAY {
         for ends in EVERY_END {
             let what = format!("{way:?}, {ends:?}");
-            stays_flat(each / ends.one_of(), &what, || call(way, ends));
+            assert_no_growth(each / ends.one_of(), &what, || call(way, ends));
         }
     }
-    stays_flat(each, "tokens", use_parent);
+    assert_no_growth(each, "tokens", use_parent);
     assert!(!PARENT.is_cancelled());
 }

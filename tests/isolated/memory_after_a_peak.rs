@@ -1,4 +1,4 @@
-//! After a peak, the memory in use follows what is still live, whatever the order in which the rest ended.
+//! After a peak, memory use follows the number of live objects, in whatever order the others ended.
 //!
 //! The test counts the memory of the whole process, so this file has one test.
 
@@ -18,10 +18,10 @@ use tokio::sync::oneshot;
 #[global_allocator]
 static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// How many of a kind are live at the peak.
+/// The number of objects of one kind at the peak.
 const PEAK: usize = 30_000;
 
-/// The memory that may be in use after the peak besides the baseline: far less than one table with `PEAK` places.
+/// The memory that may remain in use after the peak: far less than one table with `PEAK` places.
 const LEFT: usize = 64 << 10;
 
 fn in_use() -> usize {
@@ -29,7 +29,7 @@ fn in_use() -> usize {
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// The order in which things end.
+/// The order in which objects end.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     FirstInFirstOut,
@@ -42,7 +42,7 @@ const EVERY_ORDER: [Order; 3] = [Order::FirstInFirstOut, Order::LastInFirstOut, 
 impl Order {
     fn sort<T>(self, things: &mut [T]) {
         match self {
-            // They are ended from the back.
+            // Objects are ended from the back.
             Self::FirstInFirstOut => things.reverse(),
             Self::LastInFirstOut => {}
             Self::Random => Rng::with_seed(7).shuffle(things),
@@ -50,11 +50,11 @@ impl Order {
     }
 }
 
-/// Makes `PEAK` things and ends them in every order: all but the first, the last and one between first, then those three.
-/// Returns what is in use in excess of that.
+/// Makes `PEAK` objects and ends them in every order: first all but three, then the first, the last
+/// and one between. Returns a message for each excess.
 fn peak<T>(what: &str, mut make: impl FnMut(usize) -> T, end: impl Fn(T)) -> Vec<String> {
     let mut excess = Vec::new();
-    // What is allocated once and kept for good is no part of the peak.
+    // Memory that is allocated once and kept for good does not belong to the peak.
     let first = make(0);
     end(first);
     let before = in_use();
@@ -83,9 +83,9 @@ fn peak<T>(what: &str, mut make: impl FnMut(usize) -> T, end: impl Fn(T)) -> Vec
     excess
 }
 
-/// A call that is pending below `parent`, with an alarm for its deadline.
+/// A pending call that inherits from `parent`, with a timer for its deadline.
 fn pending_call(parent: &CancelToken, n: usize) -> Pin<Box<dyn Future<Output = ()>>> {
-    // More lengths than the timer has lists for.
+    // More different deadlines than the timer has lists.
     let secs = 3600 + (n * 7) % 40;
     let policy = Timeout::new(
         "memory::pending",
@@ -101,7 +101,7 @@ fn pending_call(parent: &CancelToken, n: usize) -> Pin<Box<dyn Future<Output = (
     call
 }
 
-/// An operation whose call was dropped after it had begun; it ends when the sender does.
+/// An operation whose call was dropped after its start; it ends when the sender is dropped.
 fn abandoned(policy: &Timeout, run: impl Fn()) -> oneshot::Sender<()> {
     let (ends, ended) = oneshot::channel();
     let mut call = Way::AsyncTask.start(policy, |_| async move {
@@ -113,9 +113,9 @@ fn abandoned(policy: &Timeout, run: impl Fn()) -> oneshot::Sender<()> {
     ends
 }
 
-/// Tables used to keep the room of their largest size: 12 MB after 300 000 children.
+/// Tables used to keep the memory of their largest size: 12 MB after 300 000 children.
 #[test]
-fn memory_follows_what_is_live() {
+fn memory_follows_the_live_objects() {
     let parent = CancelToken::new();
     let mut excess = peak("children", |_| parent.child(), drop);
     excess.extend(peak("callbacks", |_| parent.on_cancel(|| {}), drop));

@@ -1,5 +1,6 @@
-//! Calls on workers that wait for calls on workers: with too few workers for all, those that get none end by their own limits, and
-//! nothing is stuck for good. A file of its own, since the cap holds for the whole process.
+//! Nested calls on workers: if there are too few workers, the calls without one end by their own
+//! limits, and no worker is blocked for good. A file of its own, since the cap holds for the whole
+//! process.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -21,7 +22,7 @@ const THREADS: usize = 64;
 
 const DEPTH: u32 = 10;
 
-/// The cap is everybody's, so the tests here run one at a time.
+/// The cap holds for the process, so the tests here run one at a time.
 fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,10 +33,11 @@ fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
     alone
 }
 
-/// Fails unless all workers are free, and as many operations as there may be run at once.
+/// Asserts that all workers are free, and that as many operations as the cap allows can run
+/// together.
 fn assert_full_capacity() {
-    assert_eq!(workers::drain(SOON), 0, "something is stuck");
-    eventually("nothing is busy or queued", || {
+    assert_eq!(workers::drain(SOON), 0, "an operation is stuck");
+    eventually("no worker is busy and no call is queued", || {
         let stats = workers::stats();
         stats.busy == 0 && stats.queued == 0
     });
@@ -50,11 +52,11 @@ fn assert_full_capacity() {
     });
     let stats = workers::stats();
     assert!(stats.live <= CAP, "{stats:?}");
-    // More than that wait for their turn, and get it.
+    // The other operations wait until a worker is free, and then run.
     let go = Gate::new();
     crowd(THREADS + 1, THREADS + 1, |place| {
         if place == THREADS {
-            eventually("the others are there", || {
+            eventually("the other operations run", || {
                 workers::stats().queued == THREADS - CAP
             });
             return go.open();
@@ -68,7 +70,7 @@ fn assert_full_capacity() {
     });
 }
 
-/// How calls have ended.
+/// The outcomes of the calls.
 #[derive(Debug, Default)]
 struct Endings {
     answered: AtomicUsize,
@@ -76,7 +78,8 @@ struct Endings {
 }
 
 impl Endings {
-    /// Counts an ending that a call may have which waits for workers: by its own limit, or by that of a call below it.
+    /// Counts an outcome of a call that waits for workers. Errors must come from its own limit, or
+    /// from a nested call's.
     #[track_caller]
     fn count(&self, ending: Result<u32, TimeoutError>) {
         match ending {
@@ -110,7 +113,8 @@ fn equal(left: u32) -> Result<u32, TimeoutError> {
     }
 }
 
-/// Each limit is shorter than the one around it, so the innermost ends first and gives its caller's worker back.
+/// Each limit is shorter than the enclosing one, so the innermost call ends first and frees a
+/// worker.
 #[timeout(name = "nested_calls::shorter", ms = 100 * u64::from(left))]
 fn shorter(left: u32) -> Result<u32, TimeoutError> {
     if left == 1 {
@@ -120,7 +124,7 @@ fn shorter(left: u32) -> Result<u32, TimeoutError> {
     }
 }
 
-/// Guards against operations that fill the pool and wait in it for each other, for ever.
+/// Operations must not fill the pool and wait in it for each other for ever.
 #[test]
 fn nested_calls_beyond_the_cap_end_by_their_limits() {
     let _alone = with_cap(CAP);
@@ -135,11 +139,11 @@ fn nested_calls_beyond_the_cap_end_by_their_limits() {
     }
 }
 
-/// Guards against a wedge that is not the cap's: with workers enough, all get an answer.
+/// With enough workers, every call succeeds.
 #[test]
-fn nested_calls_with_workers_enough_are_answered() {
+fn nested_calls_with_enough_workers_succeed() {
     let alone = with_cap(THREADS * DEPTH as usize);
-    // The crowd leaves when it is idle.
+    // The extra workers end when they are idle.
     Settings::new().keep_alive(Duration::ZERO).apply();
     let calls = ends(|| {
         let calls = Endings::default();
@@ -149,7 +153,9 @@ fn nested_calls_with_workers_enough_are_answered() {
     assert_eq!(calls.answered.into_inner(), THREADS);
     drop(alone);
     let _alone = with_cap(CAP);
-    eventually("the crowd has left", || workers::stats().live <= CAP);
+    eventually("the extra workers have ended", || {
+        workers::stats().live <= CAP
+    });
     assert_full_capacity();
 }
 
@@ -177,7 +183,7 @@ async fn bridge_worker() -> Result<u32, TimeoutError> {
     Ok(equal(DEPTH - 1)? + 1)
 }
 
-/// Back and forth: what blocks a worker waits for a future, which waits for a worker.
+/// A sync operation that blocks a worker waits for a future, which in turn waits for a worker.
 #[timeout(name = "nested_calls::forth", ms = 100)]
 fn forth(left: u32) -> Result<u32, TimeoutError> {
     if left == 1 {
@@ -196,7 +202,7 @@ async fn back(left: u32) -> Result<u32, TimeoutError> {
     }
 }
 
-/// Guards against the same wedge by way of the executor, whose threads block in calls on workers.
+/// The same through an executor whose threads block in calls on workers.
 #[test]
 fn async_calls_that_wait_for_workers_beyond_the_cap_end_by_their_limits() {
     let _alone = with_cap(CAP);
@@ -228,9 +234,9 @@ fn of_listener() -> Result<u32, TimeoutError> {
     Ok(7)
 }
 
-/// Guards against a listener on a worker which waits for a worker that waits for the listener.
+/// A listener on a worker must not wait for a worker that waits for the listener.
 #[test]
-fn a_listener_that_makes_calls_beyond_the_cap_holds_up_nothing_for_good() {
+fn a_listener_that_makes_calls_beyond_the_cap_blocks_no_worker_for_good() {
     let _alone = with_cap(CAP);
     let heard = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
     let counts = Arc::clone(&heard);
@@ -245,9 +251,9 @@ fn a_listener_that_makes_calls_beyond_the_cap_holds_up_nothing_for_good() {
         crowd(THREADS, THREADS, |_| endings.count(equal(DEPTH)));
         assert_eq!(endings.total(), THREADS);
     });
-    assert_eq!(workers::drain(SOON), 0, "something is stuck");
+    assert_eq!(workers::drain(SOON), 0, "an operation is stuck");
     let before = heard[1].load(Ordering::SeqCst);
-    eventually("a listener's call is answered again", || {
+    eventually("a listener's call succeeds again", || {
         limit("nested_calls::heard", 60_000)
             .outcome(|_| Ok::<_, TimeoutError>(7))
             .is_success()

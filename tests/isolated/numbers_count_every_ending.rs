@@ -1,4 +1,5 @@
-//! With the feature `metrics`, every ending is counted once, and the gauge of abandoned operations is as high as there are some.
+//! Feature `metrics`: every outcome is counted once, and the gauge shows the number of abandoned
+//! operations.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -15,7 +16,7 @@ use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_propa
 
 const LONG: u64 = 60_000;
 
-/// A call that is over, with an operation that runs until the sender is dropped.
+/// Makes a call that times out; its operation runs until the sender is dropped.
 fn abandon(way: Way, name: &'static str) -> Sender<()> {
     let (ends, ended) = channel::<()>();
     let outcome = way.run(&limit(name, short()), move |_| {
@@ -28,11 +29,11 @@ fn abandon(way: Way, name: &'static str) -> Sender<()> {
 
 struct Numbers {
     prometheus: PrometheusHandle,
-    /// Ends what was abandoned before anything was counted.
+    /// Ends the operation that was abandoned before the recorder was installed.
     earlier: Mutex<Option<Sender<()>>>,
 }
 
-/// The process's recorder.
+/// The recorder of the process.
 fn numbers() -> &'static Numbers {
     static NUMBERS: OnceLock<Numbers> = OnceLock::new();
     NUMBERS.get_or_init(|| {
@@ -47,8 +48,8 @@ fn numbers() -> &'static Numbers {
     })
 }
 
-/// What is told of the calls called `name`, a line for each number, without buckets and sums.
-fn told(name: &str) -> Vec<String> {
+/// The metrics of the calls called `name`, one line each, without buckets and sums.
+fn metrics_of(name: &str) -> Vec<String> {
     let label = format!(r#"{{name="{name}""#);
     let text = numbers().prometheus.render();
     let lines = text.lines().filter(|line| line.contains(&label));
@@ -59,7 +60,7 @@ fn told(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_verdict_is_counted_once_with_how_long_it_took() {
+fn every_outcome_is_counted_once_with_its_duration() {
     numbers();
     for way in EVERY_WAY {
         let name = match way {
@@ -94,19 +95,23 @@ fn every_verdict_is_counted_once_with_how_long_it_took() {
             r#"timeout_late_endings_total{,status="abandoned_failed"} 1"#,
         ];
         let is_all = || {
-            let told = told(name);
-            // One that stops at once may have ended before its caller has left, and is then never abandoned.
+            let told = metrics_of(name);
+            // An operation that stops immediately may end before its caller returns; then it was
+            // never abandoned.
             let (gauge, counted): (Vec<_>, Vec<_>) = told
                 .iter()
                 .partition(|line| line.contains("_abandoned_operations"));
             counted == expected[1..] && gauge.iter().all(|line| *line == expected[0])
         };
-        eventually(&format!("{way:?} has told all: {:?}", told(name)), is_all);
+        eventually(
+            &format!("{way:?} has recorded all: {:?}", metrics_of(name)),
+            is_all,
+        );
     }
 }
 
 #[test]
-fn calls_that_were_given_up_are_counted() {
+fn dropped_and_cancelled_calls_are_counted() {
     numbers();
     let name = "numbers::given_up";
     let begun = Gate::new();
@@ -130,7 +135,7 @@ fn calls_that_were_given_up_are_counted() {
     assert!(poll_once(&mut call, &Gate::new()).is_pending());
     drop(call);
     assert_eq!(
-        told(name),
+        metrics_of(name),
         [
             "timeout_abandoned_operations{} 0",
             r#"timeout_call_duration_seconds_count{,status="cancelled"} 1"#,
@@ -143,7 +148,7 @@ fn calls_that_were_given_up_are_counted() {
 }
 
 #[test]
-fn the_gauge_rises_and_falls_with_what_is_abandoned() {
+fn the_gauge_follows_the_number_of_abandoned_operations() {
     numbers();
     let name = "numbers::gauge";
     let gauge = |count: usize| format!("timeout_abandoned_operations{{}} {count}");
@@ -152,15 +157,21 @@ fn the_gauge_rises_and_falls_with_what_is_abandoned() {
             .map(|_| thread::spawn(move || abandon(way, name)))
             .collect();
         let running: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
-        assert_eq!(told(name)[0], gauge(8), "{way:?}");
+        assert_eq!(metrics_of(name)[0], gauge(8), "{way:?}");
         drop(running);
-        eventually("the gauge falls", || told(name)[0] == gauge(0));
+        eventually("the gauge returns to zero", || {
+            metrics_of(name)[0] == gauge(0)
+        });
     }
     let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 24"#;
-    assert!(told(name).contains(&late.to_owned()), "{:?}", told(name));
+    assert!(
+        metrics_of(name).contains(&late.to_owned()),
+        "{:?}",
+        metrics_of(name)
+    );
 }
 
-/// The label had the line breaks and bidirectional controls of the name.
+/// The label used to contain the line breaks and bidirectional controls of the name.
 #[test]
 fn a_label_is_one_line() {
     numbers();
@@ -169,7 +180,7 @@ fn a_label_is_one_line() {
         .outcome(|_| Ok::<_, TimeoutError>(()));
     // Prometheus doubles each backslash.
     assert_eq!(
-        told(r"numbers\\r\\u{202e}"),
+        metrics_of(r"numbers\\r\\u{202e}"),
         [
             r#"timeout_call_duration_seconds_count{,status="succeeded"} 1"#,
             r#"timeout_calls_total{,status="succeeded"} 1"#,
@@ -181,7 +192,7 @@ thread_local! {
     static LOCAL: Cell<Option<&'static PrometheusRecorder>> = const { Cell::new(None) };
 }
 
-/// A late ending, and what operations record themselves, went past the caller's local recorder.
+/// Late events and the operation's own metrics used to bypass the caller's local recorder.
 #[test]
 fn a_propagator_brings_a_local_recorder_to_workers() {
     numbers();
@@ -234,15 +245,15 @@ fn a_propagator_brings_a_local_recorder_to_workers() {
     eventually("the local recorder has it", || has(&own) && has(&late));
 }
 
-/// The gauge left out what was abandoned before the recorder was there.
+/// The gauge used to omit operations abandoned before the recorder was installed.
 #[test]
-fn the_gauge_shows_what_was_abandoned_before_the_recorder_was_installed() {
+fn the_gauge_includes_operations_abandoned_before_the_recorder() {
     let name = "numbers::earlier";
     let earlier = numbers().earlier.lock().unwrap().take();
-    assert_eq!(told(name), ["timeout_abandoned_operations{} 1"]);
+    assert_eq!(metrics_of(name), ["timeout_abandoned_operations{} 1"]);
     drop(earlier);
     let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 1"#;
-    eventually("the late ending is counted", || {
-        told(name) == ["timeout_abandoned_operations{} 0", late]
+    eventually("the late event is counted", || {
+        metrics_of(name) == ["timeout_abandoned_operations{} 0", late]
     });
 }

@@ -1,4 +1,4 @@
-//! Who gets an answer that callers no longer get.
+//! `on_late` receives each result that no caller gets, exactly once.
 
 #[path = "../support/annotated.rs"]
 #[macro_use]
@@ -31,38 +31,38 @@ use timeout_runtime::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Error {
     Own,
-    NoAnswer(CallStatus),
+    NoResult(CallStatus),
 }
 
 impl From<TimeoutError> for Error {
     fn from(error: TimeoutError) -> Self {
-        Self::NoAnswer(error.status())
+        Self::NoResult(error.status())
     }
 }
 
 type Answer = Result<u32, Error>;
 
-const TIMED_OUT: Answer = Err(Error::NoAnswer(CallStatus::TimedOut));
+const TIMED_OUT: Answer = Err(Error::NoResult(CallStatus::TimedOut));
 
-/// Where answers come back, with the thread on which they do.
+/// Collects the results given to `on_late`, and the threads of these calls.
 #[derive(Clone, Debug, Default)]
 struct Back(Arc<Mutex<Vec<(Answer, String)>>>);
 
 impl Back {
-    /// A function for `on_late`.
+    /// A function for `on_late` that stores its result here.
     fn taker(&self) -> impl FnOnce(Answer) + Send + use<> {
         let back = self.clone();
         move |late| {
             assert!(
                 Deadline::current() == Deadline::never() && !is_cancelled(),
-                "a call is around this"
+                "`on_late` runs outside any call"
             );
             let thread = thread::current().name().unwrap_or("unnamed").to_owned();
             back.0.lock().unwrap().push((late, thread));
         }
     }
 
-    fn answers(&self) -> Vec<Answer> {
+    fn results(&self) -> Vec<Answer> {
         let back = self.0.lock().unwrap();
         back.iter().map(|(late, _)| late.clone()).collect()
     }
@@ -72,13 +72,13 @@ impl Back {
         back.iter().map(|(_, thread)| thread.clone()).collect()
     }
 
-    /// Whether nobody else has anything of it.
-    fn is_let_go(&self) -> bool {
+    /// Whether all functions made by `taker` were dropped.
+    fn is_dropped(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 }
 
-/// What an operation does once its call is over: on a thread of its own when `go` is open, else as soon as it is told.
+/// Blocks until `go` is open, or without a gate until the call's deadline has passed.
 fn end_late(go: Option<Gate>, token: &CancelToken) {
     match go {
         Some(go) => go.wait(),
@@ -96,11 +96,11 @@ annotated! {
 }
 
 #[test]
-fn an_answer_that_comes_too_late_goes_to_on_late_whole_and_once() {
+fn a_late_result_is_given_to_on_late_once() {
     for way in EVERY_WAY {
         for answer in [Ok(7), Err(Error::Own)] {
             if way == Way::AsyncInline && answer.is_ok() {
-                // What a poll in place returns is never late.
+                // A success returned by a poll in place is never late.
                 continue;
             }
             let what = format!("{way:?}, {answer:?}");
@@ -109,20 +109,20 @@ fn an_answer_that_comes_too_late_goes_to_on_late_whole_and_once() {
             let ending = late::call(way, back.clone(), go.clone(), answer.clone());
             assert_eq!(ending, TIMED_OUT, "{what}");
             if let Some(go) = go {
-                assert_eq!(back.answers(), [], "{what}");
+                assert_eq!(back.results(), [], "{what}");
                 go.open();
             }
             let kinds = recorder.wait_for(2);
             assert_eq!(kinds[0], EventKind::TimedOut, "{what}");
             assert!(!kinds[1].is_verdict(), "{what}: {kinds:?}");
-            assert_eq!(back.answers(), [answer], "{what}");
-            eventually("the function is let go", || back.is_let_go());
+            assert_eq!(back.results(), [answer], "{what}");
+            eventually("the function is dropped", || back.is_dropped());
         }
     }
 }
 
 #[test]
-fn on_late_is_called_where_the_operation_has_ended() {
+fn on_late_runs_on_the_thread_where_the_operation_ended() {
     let (recorder, back) = (record("on_late::late"), Back::default());
     let go = Gate::new();
     let ending = late::call(Way::SyncWorker, back.clone(), Some(go.clone()), Ok(7));
@@ -142,7 +142,7 @@ fn on_late_is_called_where_the_operation_has_ended() {
     assert_eq!(back.threads(), [here.expect("a name")]);
 }
 
-/// Runs an operation that blocks its thread this way, under a `Timeout`.
+/// Runs an operation that blocks its thread in this place, by a `Timeout`.
 fn run_with(
     way: Way,
     name: &'static str,
@@ -170,7 +170,7 @@ fn run_with(
     }
 }
 
-/// The same, as a `Result`.
+/// As `run_with`, and returns a `Result`.
 fn call_with(
     way: Way,
     name: &'static str,
@@ -199,7 +199,7 @@ fn call_with(
 }
 
 #[test]
-fn a_timeout_value_gives_late_answers_back_as_well() {
+fn a_policy_gives_late_results_to_on_late() {
     for way in TIMED {
         let (recorder, back) = (record("on_late::value"), Back::default());
         let late = |token: CancelToken| {
@@ -212,11 +212,11 @@ fn a_timeout_value_gives_late_answers_back_as_well() {
             "{way:?}: {ending:?}"
         );
         recorder.wait_for(2);
-        assert_eq!(back.answers(), [Ok(7)], "{way:?}");
+        assert_eq!(back.results(), [Ok(7)], "{way:?}");
         let ending = call_with(way, "on_late::value", short(), back.taker(), late);
         assert_eq!(ending, TIMED_OUT, "{way:?}");
         recorder.wait_for(4);
-        assert_eq!(back.answers(), [Ok(7), Ok(7)], "{way:?}");
+        assert_eq!(back.results(), [Ok(7), Ok(7)], "{way:?}");
 
         let back = Back::default();
         let ending = run_with(way, "on_late::value", 60_000, back.taker(), |_| Ok(7));
@@ -224,13 +224,13 @@ fn a_timeout_value_gives_late_answers_back_as_well() {
         let failure = |_| Err(Error::Own);
         let ending = call_with(way, "on_late::value", 60_000, back.taker(), failure);
         assert_eq!(ending, failure(CancelToken::new()), "{way:?}");
-        assert_eq!(back.answers(), [], "{way:?}");
-        assert!(back.is_let_go(), "{way:?}");
+        assert_eq!(back.results(), [], "{way:?}");
+        assert!(back.is_dropped(), "{way:?}");
     }
 }
 
 #[test]
-fn on_late_comes_before_the_late_event_and_after_the_verdict_of_a_call_that_has_returned() {
+fn on_late_runs_after_the_outcome_event_and_before_the_late_event() {
     for way in APART {
         let recorder = Arc::new(record("on_late::order"));
         let told = Arc::new(Mutex::new(None));
@@ -266,39 +266,39 @@ annotated! {
 }
 
 #[test]
-fn an_answer_that_callers_get_does_not_go_to_on_late_which_is_let_go() {
+fn an_answer_that_callers_get_does_not_go_to_on_late_which_is_dropped() {
     for way in EVERY_WAY {
         for answer in [Ok(7), Err(Error::Own)] {
             let (back, keep) = (Back::default(), Keep::default());
             let until = Deadline::never();
             let ending = in_time::call(way, back.clone(), until, keep.clone(), answer.clone());
             assert_eq!(ending, answer, "{way:?}");
-            assert_eq!(back.answers(), [], "{way:?}");
-            // A token that is kept keeps nothing of it.
+            assert_eq!(back.results(), [], "{way:?}");
+            // A kept token does not keep the function.
             assert!(keep.lock().unwrap().is_some(), "{way:?}");
-            eventually("the function is let go", || back.is_let_go());
+            eventually("the function is dropped", || back.is_dropped());
         }
     }
 }
 
 #[test]
-fn a_call_that_does_not_start_has_no_answer_for_on_late() {
+fn on_late_is_not_called_for_a_call_that_does_not_start() {
     for way in EVERY_WAY {
         let (back, keep) = (Back::default(), Keep::default());
         let until = Deadline::after(Duration::ZERO);
         let ending = in_time::call(way, back.clone(), until, keep.clone(), Ok(7));
         assert_eq!(
             ending,
-            Err(Error::NoAnswer(CallStatus::NotStarted)),
+            Err(Error::NoResult(CallStatus::NotStarted)),
             "{way:?}"
         );
-        assert_eq!(back.answers(), [], "{way:?}");
-        assert!(back.is_let_go(), "{way:?}");
+        assert_eq!(back.results(), [], "{way:?}");
+        assert!(back.is_dropped(), "{way:?}");
     }
 }
 
 #[test]
-fn a_panic_of_the_operation_is_no_answer_for_on_late() {
+fn on_late_is_not_called_for_a_panic_of_the_operation() {
     panics::record_panics();
     for way in APART {
         let (recorder, back) = (record("on_late::panic"), Back::default());
@@ -316,13 +316,13 @@ fn a_panic_of_the_operation_is_no_answer_for_on_late() {
         let kinds = recorder.wait_for(2);
         let panic = Failure::Panic("wanted: late".into());
         assert_eq!(kinds[1], EventKind::AbandonedWorkerFailed(panic), "{way:?}");
-        assert_eq!(back.answers(), [], "{way:?}");
-        eventually("the function is let go", || back.is_let_go());
+        assert_eq!(back.results(), [], "{way:?}");
+        eventually("the function is dropped", || back.is_dropped());
     }
 }
 
 #[test]
-fn a_panic_of_on_late_changes_nothing() {
+fn a_panic_of_on_late_changes_no_outcome() {
     panics::record_panics();
     for way in TIMED {
         let recorder = record("on_late::panics");
@@ -342,8 +342,8 @@ fn a_panic_of_on_late_changes_nothing() {
     assert_eq!(panics::shown_as("wanted: on_late").len(), TIMED.len());
 }
 
-/// Opens `there` and answers when `go` is open.
-fn answer(there: &Gate, go: &Gate) -> u32 {
+/// Opens `there`, and returns a value when `go` is open.
+fn wait_for(there: &Gate, go: &Gate) -> u32 {
     there.open();
     go.wait();
     7
@@ -351,17 +351,17 @@ fn answer(there: &Gate, go: &Gate) -> u32 {
 
 #[timeout(name = "on_late::left", limit = SOON, run = "task", on_late = back.taker())]
 async fn left_task(back: Back, there: Gate, go: Gate) -> Answer {
-    Ok(answer(&there, &go))
+    Ok(wait_for(&there, &go))
 }
 
 #[timeout(name = "on_late::left", limit = SOON, run = "worker", on_late = back.taker())]
 async fn left_worker(back: Back, there: Gate, go: Gate) -> Answer {
-    Ok(answer(&there, &go))
+    Ok(wait_for(&there, &go))
 }
 
 type Call = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// A call in each way that outlives its future.
+/// One call for each place where a call outlives its future.
 fn left(back: &Back, there: &Gate, go: &Gate) -> [Call; 2] {
     let task = left_task(back.clone(), there.clone(), go.clone());
     let worker = left_worker(back.clone(), there.clone(), go.clone());
@@ -369,7 +369,7 @@ fn left(back: &Back, there: &Gate, go: &Gate) -> [Call; 2] {
 }
 
 #[test]
-fn an_answer_of_an_operation_whose_future_was_dropped_goes_to_on_late() {
+fn the_result_of_a_dropped_call_is_given_to_on_late() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in 0..2 {
@@ -383,16 +383,16 @@ fn an_answer_of_an_operation_whose_future_was_dropped_goes_to_on_late() {
         there.wait();
         drop(call);
         assert_eq!(recorder.wait_for(1), [EventKind::Dropped]);
-        assert_eq!(back.answers(), []);
+        assert_eq!(back.results(), []);
         go.open();
         let kinds = recorder.wait_for(2);
         assert_eq!(kinds[1], EventKind::AbandonedWorkerSucceeded);
-        assert_eq!(back.answers(), [Ok(7)]);
+        assert_eq!(back.results(), [Ok(7)]);
     }
 }
 
 #[test]
-fn an_answer_that_nobody_took_goes_to_on_late_where_the_future_is_dropped() {
+fn an_unread_result_is_given_to_on_late_where_the_future_is_dropped() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in 0..2 {
@@ -405,21 +405,21 @@ fn an_answer_that_nobody_took_goes_to_on_late_where_the_future_is_dropped() {
         assert!(poll_once(&mut call, &woken).is_pending());
         go.open();
         woken.wait();
-        assert_eq!(back.answers(), []);
-        // Who drops it may be inside a call.
+        assert_eq!(back.results(), []);
+        // The code that drops the future may be inside a call itself.
         let around = Deadline::after(SOON);
         CallContext::detached()
             .with_deadline(around)
             .run(|| drop(call));
         let here = thread::current().name().map(str::to_owned);
-        assert_eq!(back.answers(), [Ok(7)]);
+        assert_eq!(back.results(), [Ok(7)]);
         assert_eq!(back.threads(), [here.expect("a name")]);
         let expected = [EventKind::Dropped, EventKind::AbandonedWorkerSucceeded];
         assert_eq!(recorder.kinds(), expected);
     }
 }
 
-/// A future that answers, and then panics when it is dropped.
+/// A future that returns a value, and then panics when it is dropped.
 struct Dropped;
 
 impl Future for Dropped {
@@ -436,9 +436,9 @@ impl Drop for Dropped {
     }
 }
 
-/// Had gone wrong: the answer was leaked on a worker. Guards against a panic in a panic as well, which ends the process.
+/// The result used to be leaked on a worker. A panic while panicking would abort the process.
 #[test]
-fn an_answer_before_a_panicking_destructor_goes_to_on_late_which_may_panic_too() {
+fn a_result_before_a_panicking_destructor_is_given_to_on_late() {
     panics::record_panics();
     let timeout = limit("on_late::destructor", 60_000);
     for way in [Way::AsyncTask, Way::AsyncWorker] {
@@ -460,7 +460,7 @@ fn an_answer_before_a_panicking_destructor_goes_to_on_late_which_may_panic_too()
             Some(&"wanted: a destructor"),
             "{way:?}"
         );
-        assert_eq!(back.answers(), [Ok(7)], "{way:?}");
+        assert_eq!(back.results(), [Ok(7)], "{way:?}");
     }
 }
 
@@ -493,7 +493,7 @@ impl Pool {
 }
 
 #[test]
-fn an_inline_call_may_lend_to_on_late() {
+fn on_late_of_an_inline_call_may_borrow() {
     let pool = Pool(Mutex::default());
     assert_eq!(pool.connection(), 0);
     assert_eq!(block_on(Pool::connection_of(&pool)), Err(0));
@@ -501,9 +501,9 @@ fn an_inline_call_may_lend_to_on_late() {
     assert_eq!(*pool.0.lock().unwrap(), [7, 8, 9]);
 }
 
-/// Guards against an answer that is lost, or that two have, between "finished" and "timed out".
+/// No result may be lost, or handed out twice, between "finished" and "timed out".
 #[test]
-fn at_the_limit_every_answer_is_handed_out_or_goes_to_on_late() {
+fn at_the_limit_every_result_is_returned_or_given_to_on_late() {
     const RUNS: usize = 4000;
 
     let runtime = runtime();
@@ -542,7 +542,7 @@ fn at_the_limit_every_answer_is_handed_out_or_goes_to_on_late() {
     drop(runtime);
     let made = || made.load(Ordering::SeqCst);
     let gone = || handed.load(Ordering::SeqCst) + given.load(Ordering::SeqCst);
-    eventually("every answer is accounted for", || {
+    eventually("every result is accounted for", || {
         workers::stats().busy == 0 && gone() >= made()
     });
     assert_eq!(gone(), made());

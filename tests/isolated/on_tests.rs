@@ -1,14 +1,14 @@
-//! The attribute on tests: each runs once, says what it has to say, and fails when its time is up.
+//! The attribute on tests: each test runs once, reports its failure, and fails at its limit.
 
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// Where the tests below write down that they were run.
+/// The file in which the tests below record that they ran.
 const NOTES: &str = "TIMEOUT_TEST_NOTES";
 
-/// The tests that are looked at. They are run as the others are, and once more by those.
+/// The tests under examination. They run like all tests, and again as child processes.
 mod subject {
     use std::fs::OpenOptions;
     use std::time::Duration;
@@ -171,7 +171,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(out).into_owned() + &String::from_utf8_lossy(err)
 }
 
-/// Runs one of the ignored tests above; what is said about it, and whether it passed.
+/// Runs one of the ignored tests above. Returns whether it passed, and its output.
 fn run_ignored(name: &str, edit: impl FnOnce(&mut Command) -> &mut Command) -> (bool, String) {
     let name = format!("subject::{name}");
     let mut command = program();
@@ -180,7 +180,7 @@ fn run_ignored(name: &str, edit: impl FnOnce(&mut Command) -> &mut Command) -> (
     (output.status.success(), text(&output))
 }
 
-/// Guards against tests that run twice, or not at all, because of the order of their attributes.
+/// Tests used to run twice, or not at all, depending on the order of their attributes.
 #[test]
 fn every_test_runs_once_and_ignored_ones_do_not() {
     let place = format!("timeout-on-tests-{}", std::process::id());
@@ -216,9 +216,9 @@ fn every_test_runs_once_and_ignored_ones_do_not() {
     );
 }
 
-/// Guards against a failure that is reported as a timeout, or from somewhere inside a library.
+/// A failure used to be reported as a timeout, or at a line within a library.
 #[test]
-fn a_failing_test_says_what_failed_and_where() {
+fn a_failing_test_reports_its_message_and_line() {
     let (passed, said) = run_ignored("fails", |command| command);
     assert!(!passed);
     let place = format!("{}:{}", file!(), subject::LINE);
@@ -227,7 +227,7 @@ fn a_failing_test_says_what_failed_and_where() {
     assert_eq!(said.matches("panicked at").count(), 1, "{said}");
 }
 
-/// Guards against a test that holds up the whole run.
+/// A test that never ends must not block the whole run.
 #[test]
 fn a_test_that_never_ends_fails_by_name() {
     for name in ["never_ends", "tokio_never_ends"] {
@@ -238,9 +238,10 @@ fn a_test_that_never_ends_fails_by_name() {
     }
 }
 
-/// Guards against output of passing tests that is shown, since it is captured for each thread and inherited by new ones.
+/// The output of passing tests used to be shown: it is captured for each thread, and inherited by
+/// new threads only.
 #[test]
-fn with_a_fresh_thread_for_each_call_output_is_captured() {
+fn output_is_captured_with_a_fresh_thread_for_each_call() {
     let (passed, said) = run_ignored("prints", |command| command.env("TIMEOUT_WORKER_REUSE", "0"));
     assert!(passed, "{said}");
     assert!(!said.contains("printed by an operation"), "{said}");

@@ -1,4 +1,4 @@
-//! An operation that panics costs its caller that panic, and nobody anything else.
+//! A panic of an operation reaches its caller and affects no other call.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -17,7 +17,7 @@ use timeout_runtime::{Outcome, TimeoutError, workers};
 const THREADS: usize = 8;
 const CALLS: usize = 1000;
 
-/// What an operation of call `0` unwinds with.
+/// The panic payload of an operation.
 #[derive(Debug, PartialEq, Eq)]
 struct Call(usize);
 
@@ -40,7 +40,7 @@ fn operate(call: usize) -> usize {
     call
 }
 
-/// Makes one call on a worker, sync or async; what its caller unwinds with.
+/// Makes one call on a worker, sync or async. Returns the panic payload that its caller receives.
 fn make(call: usize) -> Result<usize, Call> {
     let start = Instant::now();
     let timeout = limit("panicking_operations", 60_000);
@@ -72,7 +72,7 @@ fn make(call: usize) -> Result<usize, Call> {
     }
 }
 
-/// One worker for each thread that makes calls.
+/// Starts one worker for each calling thread.
 fn warm_up() {
     let barrier = Arc::new(Barrier::new(THREADS));
     crowd::crowd(THREADS, THREADS, |_| {
@@ -85,9 +85,9 @@ fn warm_up() {
     });
 }
 
-/// Guards against a panic that takes its worker with it: its caller waits for ever, later calls find nobody.
+/// A panic used to end its worker: the caller waited for ever, and later calls found no worker.
 #[test]
-fn every_caller_gets_its_own_panic_and_no_worker_is_lost() {
+fn every_caller_receives_its_own_panic_and_no_worker_is_lost() {
     panics::record_panics();
     warm_up();
     let before = workers::stats().live;

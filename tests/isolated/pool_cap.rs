@@ -1,5 +1,5 @@
-//! Rule 5 at the cap: a call waits for a worker until its own end, and is then withdrawn. A file of its own, since the cap holds for
-//! the whole process.
+//! Rule 5 at the cap: a call waits for a worker until its deadline, and is then withdrawn. A file
+//! of its own, since the cap holds for the whole process.
 
 #[path = "../support/panics.rs"]
 mod panics;
@@ -63,7 +63,7 @@ fn withdrawn_at_its_end(way: Way) {
 }
 
 #[timeout(name = "pool_cap::given", secs = 600)]
-#[allow(clippy::needless_pass_by_value)] // What goes to a worker is owned.
+#[allow(clippy::needless_pass_by_value)] // Arguments of an operation on a worker are owned.
 fn given(cancel_token: CancelToken) -> Result<u32, TimeoutError> {
     cancel_token.check().map(|()| 7)
 }
@@ -74,13 +74,13 @@ fn withdrawn_by_upstream() {
         let request = request.clone();
         thread::spawn(move || given(request))
     };
-    eventually("it is queued", || workers::stats().queued == 1);
+    eventually("the call is queued", || workers::stats().queued == 1);
     request.cancel();
     let error = caller.join().unwrap().unwrap_err();
     assert!(error.is_cancelled() && !error.was_started(), "{error:?}");
 }
 
-/// Guards against a queued operation whose arguments panic when they are dropped, and take the caller's verdict with them.
+/// A queued operation's arguments that panic when dropped used to change the caller's outcome.
 fn withdrawn_with_a_panic(way: Way) {
     struct Malicious;
 
@@ -103,7 +103,7 @@ fn withdrawn_with_a_panic(way: Way) {
     assert_eq!(workers::stats().queued, 0, "{way:?}");
 }
 
-/// The caller used to drop the arguments of a call that had found no worker.
+/// The caller used to drop the arguments of a call that found no worker.
 fn withdrawn_without_waiting_for_destructors(way: Way) {
     /// A destructor that blocks until a gate opens.
     struct Argument(Gate, Gate);
@@ -145,7 +145,7 @@ fn dropped_while_queued() {
 }
 
 #[test]
-fn at_the_cap_a_call_waits_for_a_worker_until_its_own_end() {
+fn at_the_cap_a_call_waits_for_a_worker_until_its_deadline() {
     let leave = occupy();
     let stats = workers::stats();
     assert_eq!((stats.live, stats.busy, stats.idle), (2, 2, 0));
@@ -156,7 +156,7 @@ fn at_the_cap_a_call_waits_for_a_worker_until_its_own_end() {
     }
     withdrawn_by_upstream();
     dropped_while_queued();
-    // Those who still wait when a worker becomes free are run.
+    // Calls that still wait when a worker becomes free are run.
     let ran = Arc::new(AtomicUsize::new(0));
     let waiting: Vec<_> = (0..4)
         .map(|place| {
@@ -169,7 +169,9 @@ fn at_the_cap_a_call_waits_for_a_worker_until_its_own_end() {
                     },
                 ))
             });
-            eventually("it is queued", || workers::stats().queued == place + 1);
+            eventually("the call is queued", || {
+                workers::stats().queued == place + 1
+            });
             call
         })
         .collect();

@@ -1,5 +1,5 @@
-//! What was left running: by name and age, counted, waited for, and limited. One test for each, in turn, since they count the whole
-//! process.
+//! Abandoned operations are listed by name and age, counted, awaited and limited. The tests run one
+//! at a time, since they count for the whole process.
 
 #[macro_use]
 #[path = "../support/annotated.rs"]
@@ -16,10 +16,10 @@ use support::{APART, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, rec
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError, add_listener};
 
-/// One test at a time.
+/// Runs one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Leaves an operation behind that runs until the gate opens.
+/// Abandons an operation that runs until the gate opens.
 #[track_caller]
 fn abandon(way: Way, name: &'static str) -> Gate {
     let gate = Gate::new();
@@ -140,7 +140,7 @@ fn drain_async_lets_abandoned_tasks_of_its_own_runtime_end() {
 }
 
 #[test]
-fn nothing_in_place_is_ever_left_behind() {
+fn inline_operations_are_never_abandoned() {
     let _turn = TURN.lock();
     for way in [Way::SyncInline, Way::AsyncInline] {
         let outcome = way.run(&limit("pool_leftovers::in_place", short()), |token| {
@@ -155,7 +155,7 @@ fn nothing_in_place_is_ever_left_behind() {
 }
 
 #[test]
-fn too_many_abandoned_operations_of_one_name_keep_others_of_that_name_from_starting() {
+fn too_many_abandoned_operations_of_one_name_refuse_new_calls_of_it() {
     let _turn = TURN.lock();
     for left_way in APART {
         let gates = [(); 2].map(|()| abandon(left_way, "pool_leftovers::many"));
@@ -198,9 +198,9 @@ impl Drop for Malicious {
     }
 }
 
-/// The operation's side is the last to let go of its call, and of what the user has left there.
+/// The operation's thread is the last holder of its call, and of user values in it.
 #[test]
-fn a_destructor_that_panics_in_what_a_call_keeps_kills_no_worker() {
+fn a_panicking_destructor_in_a_call_kills_no_worker() {
     let _turn = TURN.lock();
     for way in [Way::SyncWorker, Way::AsyncWorker] {
         for in_token in [true, false] {
@@ -241,10 +241,10 @@ annotated! {
     mod at_most_one, [name = "pool_leftovers::attribute", secs = 60, max_abandoned = 1], () -> Result<u32, TimeoutError> { Ok(7) }
 }
 
-/// Guards against a worker that is free while it still drops what its call has kept: a call made by that could be handed to the very
-/// same worker, and wait for itself.
+/// A worker used to count as free while it still dropped its call: a call made by a destructor
+/// could be given to the same worker, and wait for itself.
 #[test]
-fn what_a_worker_drops_last_may_make_calls() {
+fn a_value_dropped_last_by_a_worker_may_make_calls() {
     struct Calls(mpsc::Sender<Option<u32>>);
 
     impl Drop for Calls {
@@ -274,7 +274,7 @@ fn what_a_worker_drops_last_may_make_calls() {
 }
 
 #[test]
-fn the_attribute_limits_them_too() {
+fn the_attribute_limits_abandoned_operations() {
     let _turn = TURN.lock();
     let gate = abandon(Way::SyncWorker, "pool_leftovers::attribute");
     for way in EVERY_WAY {
@@ -289,7 +289,7 @@ fn the_attribute_limits_them_too() {
 }
 
 #[test]
-fn by_default_they_may_be_half_as_many_as_workers() {
+fn the_default_limit_of_abandoned_operations_is_half_of_the_cap() {
     let _turn = TURN.lock();
     Settings::new().cap(4).apply();
     let gates = [(); 2].map(|()| abandon(Way::SyncWorker, "pool_leftovers::half"));

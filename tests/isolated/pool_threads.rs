@@ -1,4 +1,5 @@
-//! How long workers live and what their threads are like. One test, since the settings hold for the whole process.
+//! The lifetime and the properties of worker threads. One test, since the settings hold for the
+//! process.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -26,8 +27,8 @@ fn thread_of(way: Way) -> (ThreadId, String) {
 
 const ON_WORKERS: [Way; 2] = [Way::SyncWorker, Way::AsyncWorker];
 
-fn workers_are_named_and_used_again() {
-    // So that no worker leaves in between.
+fn workers_are_named_and_reused() {
+    // No worker may end between two calls.
     Settings::new().keep_alive(Duration::from_secs(600)).apply();
     let mut ids = HashSet::new();
     for way in ON_WORKERS {
@@ -35,22 +36,22 @@ fn workers_are_named_and_used_again() {
         let number = name.strip_prefix("timeout-").map(str::parse::<u64>);
         assert!(matches!(number, Some(Ok(_))), "{way:?}: {name}");
         ids.insert(id);
-        eventually("it is idle", || {
+        eventually("the worker is idle", || {
             workers::stats().idle == workers::stats().live
         });
     }
     assert_eq!(ids.len(), 1);
 }
 
-fn idle_workers_leave_after_a_while() {
+fn idle_workers_end_after_a_while() {
     Settings::new().keep_alive(Duration::from_millis(1)).apply();
-    // A worker that waits already keeps what it has; the next job tells it.
+    // A waiting worker keeps its settings until its next job.
     thread_of(Way::SyncWorker);
-    eventually("they have left", || workers::stats().live == 0);
+    eventually("all workers have ended", || workers::stats().live == 0);
     let (id, _) = thread_of(Way::SyncWorker);
-    eventually("they have left", || workers::stats().live == 0);
+    eventually("all workers have ended", || workers::stats().live == 0);
     assert_ne!(thread_of(Way::SyncWorker).0, id);
-    eventually("they have left", || workers::stats().live == 0);
+    eventually("all workers have ended", || workers::stats().live == 0);
     Settings::new().keep_alive(Duration::from_secs(60)).apply();
 }
 
@@ -63,17 +64,20 @@ fn without_reuse_each_call_has_a_fresh_thread() {
     let mut ids = HashSet::new();
     for round in 0..10 {
         let way = ON_WORKERS[round % 2];
-        assert!(ids.insert(thread_of(way).0), "round {round}: used again");
+        assert!(
+            ids.insert(thread_of(way).0),
+            "round {round}: a reused thread"
+        );
         let outcome = way.run(&limit("pool_threads::local", 60_000), |_| {
             Ok::<_, TimeoutError>(TOUCHED.replace(true))
         });
         assert!(matches!(outcome, Outcome::Success(false)), "{outcome:?}");
     }
-    eventually("they have left", || workers::stats().live == 0);
+    eventually("all workers have ended", || workers::stats().live == 0);
     Settings::new().reuse(true).apply();
 }
 
-fn a_stack_is_as_large_as_asked_for() {
+fn a_stack_has_the_configured_size() {
     fn deep(left: usize) -> usize {
         let block = std::hint::black_box([0_u8; 4096]);
         if left == 0 {
@@ -82,7 +86,7 @@ fn a_stack_is_as_large_as_asked_for() {
         deep(left - 1) + usize::from(block[left % 4096])
     }
 
-    // Enough for 16 MiB, which no thread has by itself.
+    // Enough for 16 MiB, which is more than any default.
     Settings::new().stack_size(64 << 20).apply();
     let outcome = Way::SyncWorker.run(&limit("pool_threads::deep", 60_000), |_| {
         Ok::<_, TimeoutError>(deep(4096))
@@ -90,7 +94,7 @@ fn a_stack_is_as_large_as_asked_for() {
     assert!(matches!(outcome, Outcome::Success(0)), "{outcome:?}");
 }
 
-fn where_no_thread_can_be_started_a_call_waits_for_a_worker_there_is() {
+fn without_new_threads_a_call_waits_for_an_existing_worker() {
     let leave = Gate::new();
     let (started, held) = (Gate::new(), leave.clone());
     let is_started = started.clone();
@@ -105,7 +109,7 @@ fn where_no_thread_can_be_started_a_call_waits_for_a_worker_there_is() {
     assert_eq!(workers::stats().live, 1);
     Settings::new().stack_size(usize::MAX / 2).apply();
     let waits = thread::spawn(|| thread_of(Way::SyncWorker));
-    eventually("it is queued", || workers::stats().queued == 1);
+    eventually("the call is queued", || workers::stats().queued == 1);
     let expired = Way::SyncWorker.run(&limit("pool_threads::expires", short()), |_| {
         Ok::<_, TimeoutError>(7)
     });
@@ -116,13 +120,13 @@ fn where_no_thread_can_be_started_a_call_waits_for_a_worker_there_is() {
     waits.join().unwrap();
 }
 
-fn where_there_is_no_worker_at_all_a_call_is_not_started_at_once() {
+fn without_any_worker_a_call_is_refused_immediately() {
     Settings::new().keep_alive(Duration::ZERO).apply();
-    // The last worker is told by a call, unless it has heard already.
+    // A call passes the new settings to the last worker, unless it has ended already.
     let _ = Way::SyncWorker.run(&limit("pool_threads::last", 60_000), |_| {
         Ok::<_, TimeoutError>(7)
     });
-    eventually("they have left", || workers::stats().live == 0);
+    eventually("all workers have ended", || workers::stats().live == 0);
     for way in ON_WORKERS {
         let outcome = way.run(&limit("pool_threads::none", 600_000), |_| {
             Ok::<_, TimeoutError>(7)
@@ -138,12 +142,12 @@ fn where_there_is_no_worker_at_all_a_call_is_not_started_at_once() {
 }
 
 #[test]
-fn workers_come_and_go_as_the_settings_say() {
-    workers_are_named_and_used_again();
-    idle_workers_leave_after_a_while();
+fn workers_start_and_end_according_to_the_settings() {
+    workers_are_named_and_reused();
+    idle_workers_end_after_a_while();
     without_reuse_each_call_has_a_fresh_thread();
-    a_stack_is_as_large_as_asked_for();
-    eventually("one is idle", || workers::stats().idle == 1);
-    where_no_thread_can_be_started_a_call_waits_for_a_worker_there_is();
-    where_there_is_no_worker_at_all_a_call_is_not_started_at_once();
+    a_stack_has_the_configured_size();
+    eventually("one worker is idle", || workers::stats().idle == 1);
+    without_new_threads_a_call_waits_for_an_existing_worker();
+    without_any_worker_a_call_is_refused_immediately();
 }

@@ -1,4 +1,5 @@
-//! With the feature `tracing`, an operation runs inside its caller's span wherever it runs, and every ending is an event there.
+//! Feature `tracing`: an operation runs inside its caller's span in every place, and every outcome
+//! is an event in that span.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -26,7 +27,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 const LONG: u64 = 60_000;
 
-/// Has spans, endings and the tenant go along, in the whole process.
+/// Enables propagation of spans and the tenant, and events for outcomes, in the whole process.
 fn integrate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -45,7 +46,7 @@ struct Seen {
     fields: String,
 }
 
-/// What a subscriber is told.
+/// The events and closed spans that a subscriber received.
 #[derive(Clone, Default)]
 struct Sink {
     events: Arc<Mutex<Vec<Seen>>>,
@@ -88,7 +89,7 @@ impl Visit for Seen {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         match field.name() {
             "message" => self.message = format!("{value:?}"),
-            // They differ from run to run.
+            // These values differ between runs.
             name @ ("call" | "elapsed" | "worker") => write!(self.fields, "{name} ").unwrap(),
             name => write!(self.fields, "{name}={value:?} ").unwrap(),
         }
@@ -96,7 +97,7 @@ impl Visit for Seen {
 }
 
 #[test]
-fn an_operation_has_its_callers_tenant_span_subscriber_and_runtime() {
+fn an_operation_inherits_its_callers_tenant_span_subscriber_and_runtime() {
     integrate();
     for way in EVERY_WAY {
         let sink = Sink::default();
@@ -122,7 +123,7 @@ fn an_operation_has_its_callers_tenant_span_subscriber_and_runtime() {
         assert_eq!(found.success(), Some(expected), "{way:?}");
         let spans: Vec<_> = sink.events().into_iter().map(|seen| seen.spans).collect();
         assert_eq!(spans, ["request"; 2], "{way:?}: operation and ending");
-        // Another caller's call finds none of it on the same worker.
+        // A later call on the same worker sees none of these values.
         drop((request, scoped));
         TENANT.set(0);
         let outside = way.run(&limit("spans::outside", LONG), |_| {
@@ -132,7 +133,7 @@ fn an_operation_has_its_callers_tenant_span_subscriber_and_runtime() {
     }
 }
 
-/// Guards against an exporter that is shut down while a worker still keeps the span open.
+/// A worker used to keep the span open, so that an exporter was shut down before it closed.
 #[test]
 fn a_span_closes_when_the_caller_closes_it() {
     integrate();
@@ -152,13 +153,13 @@ fn a_span_closes_when_the_caller_closes_it() {
     }
 }
 
-/// The events of the calls that `calls` makes inside a span, when there are `count` of them.
+/// Waits for `count` events of the calls that `calls` makes inside a span.
 fn recorded(count: usize, calls: impl FnOnce()) -> Vec<Seen> {
     integrate();
     let sink = Sink::default();
     let _scoped = tracing::subscriber::set_default(sink.subscriber());
     info_span!("request").in_scope(calls);
-    eventually("all is recorded", || sink.events().len() >= count);
+    eventually("all events are recorded", || sink.events().len() >= count);
     sink.events()
 }
 
@@ -177,7 +178,7 @@ fn assert_recorded(seen: &[Seen], expected: &[(Level, &str, &str)]) {
 }
 
 #[test]
-fn answers_and_failures_are_recorded_with_what_is_known_of_them() {
+fn successes_and_failures_are_recorded_with_their_fields() {
     let seen = recorded(3, || {
         let policy = limit("spans::ends", LONG);
         let _ = policy.outcome(|_| Ok::<_, TimeoutError>(()));
@@ -208,20 +209,20 @@ fn answers_and_failures_are_recorded_with_what_is_known_of_them() {
     );
 }
 
-/// The name reached the subscriber with its line breaks and bidirectional controls.
+/// The name used to reach the subscriber with its line breaks and bidirectional controls.
 #[test]
 fn a_name_is_recorded_on_one_line() {
     let seen = recorded(1, || {
         let policy = limit("spans\n\u{202e}", LONG);
         let _ = policy.inline().outcome(|_| Ok::<_, TimeoutError>(()));
     });
-    // The subscriber prints the text as a literal, and doubles each backslash.
+    // The subscriber prints the text as a literal, which doubles each backslash.
     let start = r#"name="spans\\n\\u{202e}" call elapsed limit=60s "#;
     assert_recorded(&seen, &[(Level::DEBUG, "succeeded", start)]);
 }
 
 #[test]
-fn a_late_ending_is_recorded_in_its_callers_span() {
+fn a_late_event_is_recorded_in_its_callers_span() {
     for way in APART {
         for ends in ["answers", "fails", "panics"] {
             let seen = recorded(2, || {
@@ -258,7 +259,7 @@ fn a_late_ending_is_recorded_in_its_callers_span() {
 }
 
 #[test]
-fn calls_that_were_given_up_are_recorded() {
+fn dropped_and_cancelled_calls_are_recorded() {
     let seen = recorded(4, || {
         let token = CancelToken::new();
         let canceller = token.clone();

@@ -1,5 +1,6 @@
-//! Thousands of calls of what never ends: their callers are free at once, others get workers all the same, and all is as before when
-//! it has ended at last. A file of its own, since the cap holds for the whole process.
+//! Thousands of calls of operations that never end: their callers return in time, other calls still
+//! get workers, and all workers are reused afterwards. A file of its own, since the cap holds for
+//! the process.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -20,15 +21,15 @@ const CALLS: usize = 2000;
 
 const THREADS: usize = 8;
 
-/// A limit that passes soon, and in which most operations start.
+/// A short limit within which most operations start.
 fn brief() -> u64 {
     short() / 10
 }
 
-/// A caller that is held up by what is stuck is held up for ever; this leaves room for a busy machine.
+/// A caller blocked by a stuck operation would never return; this bound allows for a busy machine.
 const PROMPT: Duration = Duration::from_secs(30);
 
-/// One test at a time, with at most `cap` workers and none that is left from another test.
+/// Runs one test at a time, with at most `cap` workers and none of an earlier test.
 fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,19 +39,20 @@ fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
     alone
 }
 
-/// What nobody gets through while the test holds it.
+/// A lock that the test holds, and at which all operations block.
 type Door = Arc<Mutex<()>>;
 
-/// How the calls of a flood have ended.
+/// The outcomes of the calls of a flood.
 #[derive(Debug, Default)]
 struct Endings {
     timed_out: AtomicUsize,
     refused: AtomicUsize,
-    /// Their workers had not come to them in time.
+    /// No worker had taken these calls in time.
     withdrawn: AtomicUsize,
 }
 
-/// Makes many calls whose operations are stuck at the door; how many of them are now, and how many were refused.
+/// Makes many calls whose operations block at the door. Returns how many of them started, and how
+/// many were refused.
 fn flood(timeout: &Timeout, door: &Door) -> (usize, usize) {
     let name = timeout.name();
     let (timeout, door) = (timeout.clone(), Arc::clone(door));
@@ -84,14 +86,20 @@ fn flood(timeout: &Timeout, door: &Door) -> (usize, usize) {
     assert_eq!(left.len(), timed_out);
     assert!(left.iter().all(|left| left.name == name));
     let keep: HashSet<_> = left.iter().filter_map(|left| left.worker).collect();
-    assert_eq!(keep.len(), timed_out, "each keeps a worker of its own");
+    assert_eq!(keep.len(), timed_out, "one worker for each call");
     assert_eq!(workers::stats().abandoned, timed_out);
     (timed_out, refused)
 }
 
-/// All of them end, which is told, and as many operations as there may be workers are run at once again.
+/// Asserts that all operations end and are reported, and that the full number of workers runs
+/// again.
 #[track_caller]
-fn recovers(timeout: &Timeout, cap: usize, recorder: &Recorder, (stuck, refused): (usize, usize)) {
+fn assert_recovers(
+    timeout: &Timeout,
+    cap: usize,
+    recorder: &Recorder,
+    (stuck, refused): (usize, usize),
+) {
     assert_eq!(workers::drain(SOON), 0);
     let kinds = recorder.kinds();
     let told = |kind| kinds.iter().filter(|told| **told == kind).count();
@@ -110,7 +118,7 @@ fn recovers(timeout: &Timeout, cap: usize, recorder: &Recorder, (stuck, refused)
     });
 }
 
-/// Guards against stuck calls of one name that take the workers of all the others.
+/// Stuck calls of one name must not take the workers of all others.
 #[test]
 fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
     const CAP: usize = 512;
@@ -122,7 +130,7 @@ fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
     let shut = door.lock().unwrap();
     let endings = flood(&timeout, &door);
     let (stuck, refused) = endings;
-    // As many may pass the check at once as there are callers.
+    // The check may be passed by all callers together.
     assert!((CAP / 2..CAP / 2 + THREADS).contains(&stuck), "{stuck}");
     assert!(refused > 0);
     crowd(THREADS, 100, |_| {
@@ -131,12 +139,12 @@ fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
         assert_eq!(outcome.success(), Some(7));
     });
     drop(shut);
-    recovers(&timeout, CAP, &recorder, endings);
+    assert_recovers(&timeout, CAP, &recorder, endings);
 }
 
-/// Guards against callers who wait in a full pool for longer than their limit, and against workers that are lost to it.
+/// Callers must not wait in a full pool past their limit, and no worker may be lost.
 #[test]
-fn with_every_worker_stuck_callers_are_refused_and_capacity_comes_back() {
+fn with_every_worker_stuck_callers_are_refused_and_workers_recover() {
     const CAP: usize = 32;
 
     let _alone = with_cap(CAP);
@@ -154,5 +162,5 @@ fn with_every_worker_stuck_callers_are_refused_and_capacity_comes_back() {
         "{other:?}"
     );
     drop(shut);
-    recovers(&timeout, CAP, &recorder, endings);
+    assert_recovers(&timeout, CAP, &recorder, endings);
 }

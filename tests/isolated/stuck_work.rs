@@ -1,4 +1,5 @@
-//! Timed out is not stopped: the caller is free, and what runs on is counted until it ends.
+//! A timed-out operation may still run: its caller returns, and the operation counts as abandoned
+//! until it ends.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -21,7 +22,7 @@ fn abandoned(name: &str) -> usize {
         .count()
 }
 
-/// Guards against a caller who waits for work that never stops, and against stuck work that counts as gone.
+/// A caller used to wait for an operation that never stops, and such an operation counted as ended.
 #[test]
 fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
     static STOP: AtomicBool = AtomicBool::new(false);
@@ -43,7 +44,7 @@ fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
         assert!(took >= Duration::from_millis(30), "{took:?}");
         match outcome {
             Outcome::TimedOut(_) => stuck += 1,
-            // The others leave so little of the machine that its worker may not have come to it.
+            // On a busy machine no worker may have taken the call in time.
             Outcome::NotStarted(error) if error.is_timed_out() => {}
             other => panic!("after {stuck}: {other:?}"),
         }
@@ -57,16 +58,16 @@ fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
     assert!(matches!(fresh, Outcome::Success(7)), "{fresh:?}");
 
     STOP.store(true, Ordering::Relaxed);
-    eventually("nothing is abandoned any more", || abandoned(NAME) == 0);
+    eventually("no operation is abandoned", || abandoned(NAME) == 0);
     let kinds = recorder.kinds();
     let count = |kind| kinds.iter().filter(|told| **told == kind).count();
     assert_eq!(count(EventKind::TimedOut), CALLS);
     assert_eq!(count(EventKind::AbandonedWorkerSucceeded), CALLS);
 }
 
-/// Guards against the opposite: what was dropped where its caller was is not running, and counts against nobody.
+/// A future that was dropped by its caller is not running, and does not count as abandoned.
 #[test]
-fn an_operation_polled_in_place_is_never_left_running() {
+fn an_inline_future_is_never_left_running() {
     const NAME: &str = "stuck_work::in_place";
 
     crowd::ends(|| {

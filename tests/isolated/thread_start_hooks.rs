@@ -1,4 +1,5 @@
-//! What a function for `on_thread_start` may do. A file of its own, since settings hold for the whole process.
+//! Functions for `on_thread_start` may panic and make calls. A file of its own, since settings hold
+//! for the whole process.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -14,7 +15,7 @@ use support::{Gate, SOON, block_on, eventually, limit, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
 
-/// One test at a time, in which each call gets a thread of its own.
+/// Runs one test at a time, with a new thread for each call.
 fn with_hook(hook: impl Fn() + Send + Sync + 'static) -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,12 +48,12 @@ fn a_hook_runs_once_on_each_worker() {
 }
 
 #[test]
-fn a_hook_that_panics_costs_no_thread_and_no_call() {
+fn a_panicking_hook_costs_no_thread_and_no_call() {
     let _alone = with_hook(|| panic!("as it should be"));
     assert!(succeeds() && succeeds());
 }
 
-/// What calls in a hook end with.
+/// Makes calls in a hook; the error names the first failed check.
 fn call_from_hook() -> Result<(), &'static str> {
     let holds = |holds: bool, what| if holds { Ok(()) } else { Err(what) };
     let calls = limit("hooks::calls", 60_000);
@@ -85,7 +86,7 @@ fn a_hook_may_make_calls() {
     let (sender, ended) = mpsc::channel();
     let _alone = with_hook(move || sender.send(call_from_hook()).unwrap());
     assert!(crowd::ends(succeeds));
-    // The threads of the timer run it too.
+    // The timer's threads run the hook too.
     crowd::ends(|| workers::start(0)).unwrap();
     for _ in 0..3 {
         assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
@@ -93,7 +94,7 @@ fn a_hook_may_make_calls() {
 }
 
 #[test]
-fn the_only_worker_there_may_be_runs_a_hook_that_makes_calls() {
+fn the_only_worker_may_run_a_hook_that_makes_calls() {
     let (sender, ended) = mpsc::channel();
     let _alone = with_hook(move || sender.send(call_from_hook()).unwrap());
     Settings::new().cap(1).apply();

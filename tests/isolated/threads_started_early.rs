@@ -1,4 +1,5 @@
-//! Threads that are started early, from a thread of the user's choice. A file of its own: a process has one timer.
+//! Threads started early, from a thread of the user's choice. A file of its own: a process has one
+//! timer.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -28,9 +29,9 @@ impl Names {
     }
 }
 
-/// Threads inherited what the first caller happened to have: its priority, its signal mask.
+/// Threads used to inherit the priority and the signal mask of the first caller.
 #[test]
-fn threads_that_are_started_early_run_the_hook_once_and_serve_all_calls() {
+fn threads_started_early_run_the_hook_once_and_serve_all_calls() {
     const ALL: [&str; 5] = [
         "timeout-1",
         "timeout-2",
@@ -55,6 +56,6 @@ fn threads_that_are_started_early_run_the_hook_once_and_serve_all_calls() {
         });
         assert_eq!(outcome.success(), Some(7), "{way:?}");
     }
-    assert_eq!(workers::start(2).unwrap(), 3, "there are more already");
+    assert_eq!(workers::start(2).unwrap(), 3, "more threads than requested");
     assert_eq!(names.sorted(), ALL, "no other thread was needed");
 }

@@ -18,7 +18,7 @@ fn here() -> Place {
     (place.file(), place.line())
 }
 
-/// A fallback for any return type that a place converts into.
+/// A fallback for any return type that a location converts into.
 #[track_caller]
 fn place<T: From<Place>>(_: TimeoutError) -> T {
     here().into()
@@ -54,40 +54,40 @@ const FIRST: u32 = line!() + 2;
 
 #[timeout(secs = 60, upstream = cancelled(), fallback = place)]
 fn on_a_worker() -> Place {
-    unreachable!("it does not start")
+    unreachable!("the operation does not start")
 }
 
 #[timeout(secs = 60, upstream = cancelled(), run = "inline", fallback = place::<Place>)]
 fn inline() -> Place {
-    unreachable!("it does not start")
+    unreachable!("the operation does not start")
 }
 
 #[timeout(secs = 60, upstream = cancelled(), fallback = Tracked::place)]
 async fn polled() -> Place {
-    unreachable!("it does not start")
+    unreachable!("the operation does not start")
 }
 
 #[timeout(secs = 60, upstream = cancelled(), run = "worker", fallback = <Tracked as Places>::tracked)]
 async fn polled_on_a_worker() -> Place {
-    unreachable!("it does not start")
+    unreachable!("the operation does not start")
 }
 
 #[timeout(secs = 60, upstream = cancelled(), fallback = place)]
 fn returned() -> impl Future<Output = Place> {
-    async { unreachable!("it does not start") }
+    async { unreachable!("the operation does not start") }
 }
 
 #[timeout(secs = 60, upstream = cancelled(), fallback = place)]
 fn boxed() -> Pin<Box<dyn Future<Output = Place>>> {
-    Box::pin(async { unreachable!("it does not start") })
+    Box::pin(async { unreachable!("the operation does not start") })
 }
 
 #[timeout(secs = 60, upstream = cancelled(), on_late = drop, fallback = place)]
 fn with_on_late() -> Place {
-    unreachable!("it does not start")
+    unreachable!("the operation does not start")
 }
 
-// The place was one in the standard library.
+// The location used to be one in the standard library.
 #[test]
 fn a_fallback_that_tracks_its_caller_sees_the_line_of_the_attribute() {
     let seen = [
@@ -110,16 +110,16 @@ fn a_fallback_that_tracks_its_caller_sees_the_line_of_the_attribute() {
     fallback = timeout_runtime::panic_on_timeout
 )]
 fn panics() {
-    unreachable!("it does not start")
+    unreachable!("the operation does not start")
 }
 
-// The panic was reported in the standard library.
+// The panic used to be reported in the standard library.
 #[test]
 fn panic_on_timeout_panics_at_the_attribute() {
     static SEEN: Mutex<Option<(String, u32)>> = Mutex::new(None);
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        let place = info.location().expect("a panic has a place");
+        let place = info.location().expect("a panic has a location");
         if std::thread::current().name() == Some("panic_on_timeout_panics_at_the_attribute") {
             *SEEN.lock().unwrap() = Some((place.file().to_owned(), place.line()));
         } else {
@@ -127,7 +127,7 @@ fn panic_on_timeout_panics_at_the_attribute() {
         }
     }));
     std::panic::catch_unwind(panics).unwrap_err();
-    let (file, line) = SEEN.lock().unwrap().take().expect("it has panicked");
+    let (file, line) = SEEN.lock().unwrap().take().expect("a recorded panic");
     assert_eq!(file, file!());
     let attribute = line!() - 25;
     assert!((attribute..attribute + 6).contains(&line), "{line}");

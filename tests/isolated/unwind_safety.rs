@@ -1,4 +1,5 @@
-//! Public types and annotated futures are unwind safe, so that they can be used with `catch_unwind`.
+//! Public types and annotated futures are unwind safe, so that they can be used with
+//! `catch_unwind`.
 
 use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe, catch_unwind};
@@ -12,7 +13,7 @@ fn unwind_safe<T: UnwindSafe + RefUnwindSafe>() {}
 
 fn movable<T: UnwindSafe>(_: &T) {}
 
-/// They used to be `!UnwindSafe`, and so was every type that had one as a field.
+/// These types used to be `!UnwindSafe`, and so was every type with a field of them.
 #[test]
 fn tokens_contexts_policies_errors_and_outcomes_are_unwind_safe() {
     unwind_safe::<CancelToken>();
@@ -60,7 +61,7 @@ fn returned(value: u32) -> impl Future<Output = Result<u32, TimeoutError>> + Unw
     std::future::ready(Ok(value))
 }
 
-/// An annotated future used to be `!UnwindSafe`, whatever its body was.
+/// An annotated future used to be `!UnwindSafe` whatever its body was.
 #[test]
 fn annotated_futures_are_unwind_safe_where_the_plain_ones_are() {
     movable(&inline(1));
@@ -87,7 +88,7 @@ fn a_token_works_after_a_panic_that_it_was_captured_by() {
     let captured = token.child();
     let panicked = catch_unwind(move || {
         captured.cancel();
-        panic!("of the closure");
+        panic!("a panic of the closure");
     });
     assert!(panicked.is_err() && !token.is_cancelled());
     token.cancel();

@@ -1,5 +1,5 @@
-//! Rule 10: user code may make calls, add and remove listeners, register callbacks and cancel, wherever it is called. Nothing waits for
-//! itself, and nothing recurses without end.
+//! Rule 10: user code may make calls, add and remove listeners, register callbacks and cancel
+//! tokens anywhere, without a deadlock or endless recursion.
 
 #[path = "../support/user_code.rs"]
 mod user_code;
@@ -29,9 +29,9 @@ use user_code::{Act, caught, works};
 
 const LONG: u64 = 60_000;
 
-/// Guards against recursion without end: the events of the calls that a clock makes are stamped too.
+/// The calls of a clock emit events that need timestamps too, which used to recurse for ever.
 #[test]
-fn a_clock_that_makes_calls_of_its_own_policy_comes_to_an_end() {
+fn a_clock_that_makes_calls_of_its_own_policy_does_not_recurse_for_ever() {
     for way in EVERY_WAY {
         crowd::ends(move || {
             static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -54,7 +54,7 @@ fn a_clock_that_makes_calls_of_its_own_policy_comes_to_an_end() {
             let stamps: Vec<_> = recorder
                 .events()
                 .iter()
-                .map(|told| told.timestamp)
+                .map(|kinds| kinds.timestamp)
                 .collect();
             assert_eq!(CALLS.load(Ordering::SeqCst) - before, 1, "{way:?}");
             assert!(stamps[0] > SystemTime::UNIX_EPOCH, "{way:?}: by the system");
@@ -63,9 +63,9 @@ fn a_clock_that_makes_calls_of_its_own_policy_comes_to_an_end() {
     }
 }
 
-/// Guards against a limit that is computed from timestamps.
+/// Limits must not depend on timestamps.
 #[test]
-fn a_clock_that_goes_back_and_forth_ends_no_call() {
+fn a_clock_that_jumps_ends_no_call() {
     for way in EVERY_WAY {
         let recorder = record("reenters::steps");
         let readings = AtomicUsize::new(0);
@@ -91,7 +91,7 @@ fn a_clock_that_goes_back_and_forth_ends_no_call() {
     }
 }
 
-/// A reason that acts when it is dropped.
+/// A reason that runs user code when it is dropped.
 #[derive(Debug)]
 struct Reason(Act);
 
@@ -109,9 +109,9 @@ impl Drop for Reason {
     }
 }
 
-/// Its last holder may be the user, whose panic it is then, or a token.
+/// The last holder may be user code, which then gets the panic, or a token.
 #[test]
-fn a_reason_that_panics_or_calls_when_dropped_changes_no_verdict() {
+fn a_reason_that_panics_or_makes_calls_when_dropped_changes_no_outcome() {
     for way in EVERY_WAY {
         for act in [Act::Panics, Act::ReEnters] {
             let recorder = record("reenters::reason");
@@ -125,9 +125,9 @@ fn a_reason_that_panics_or_calls_when_dropped_changes_no_verdict() {
                 matches!(outcome, Outcome::Cancelled(_)),
                 "{way:?}, {act:?}: {outcome:?}"
             );
-            // What the operation ends with, late, is told too.
-            let told = recorder.wait_for(2);
-            assert_eq!(told[0], EventKind::Cancelled, "{way:?}, {act:?}");
+            // The late event is emitted too.
+            let kinds = recorder.wait_for(2);
+            assert_eq!(kinds[0], EventKind::Cancelled, "{way:?}, {act:?}");
             drop(outcome);
             let by_token = caught(|| drop(kept.recv()));
             assert!(by_token.is_some(), "{way:?}");
@@ -136,7 +136,7 @@ fn a_reason_that_panics_or_calls_when_dropped_changes_no_verdict() {
     }
 }
 
-/// A waker that acts when it wakes, or when it is dropped.
+/// A waker that runs user code when it wakes, or when it is dropped.
 struct Wakes(Act, Act, Gate);
 
 impl Wake for Wakes {
@@ -153,7 +153,7 @@ impl Drop for Wakes {
 }
 
 #[test]
-fn a_waker_that_panics_or_calls_when_it_wakes_or_is_dropped_changes_no_verdict() {
+fn a_waker_that_panics_or_makes_calls_changes_no_outcome() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
     panics::record_panics();
@@ -165,7 +165,7 @@ fn a_waker_that_panics_or_calls_when_it_wakes_or_is_dropped_changes_no_verdict()
                     token.cancelled().await;
                     token.check()
                 });
-                // The last handle is the runtime's, as far as that goes.
+                // The runtime holds the last handle where possible.
                 let waker = Waker::from(Arc::new(Wakes(wakes, dropped, woken.clone())));
                 let polled = call
                     .as_mut()
@@ -173,7 +173,7 @@ fn a_waker_that_panics_or_calls_when_it_wakes_or_is_dropped_changes_no_verdict()
                 assert!(polled.is_pending(), "{way:?}");
                 caught(|| drop(waker));
                 if wakes == Act::Nothing {
-                    // Another one takes its place, whose last handle that was.
+                    // A new waker replaces the previous one, which is dropped.
                     let polled = caught(|| support::poll_once(&mut call, &Gate::new()));
                     assert!(polled.is_some(), "{way:?}, {dropped:?}");
                 } else {
@@ -190,9 +190,9 @@ fn a_waker_that_panics_or_calls_when_it_wakes_or_is_dropped_changes_no_verdict()
     }
 }
 
-/// Callbacks at a deadline, at a cancellation, and on a token that has fired.
+/// Callbacks at a deadline, at a cancellation, and on a cancelled token.
 #[test]
-fn a_callback_may_call_all_that_there_is() {
+fn a_callback_may_use_the_whole_api() {
     for way in EVERY_WAY {
         let (sender, done) = mpsc::channel();
         let outcome = way.run(&limit("reenters::callback", short()), move |token| {
@@ -228,7 +228,7 @@ fn a_callback_may_call_all_that_there_is() {
     });
 }
 
-/// What acts when it is asked for its text, or dropped.
+/// Runs user code when it is formatted or dropped.
 struct Acts {
     shown: Act,
     dropped: Act,
@@ -247,9 +247,9 @@ impl Drop for Acts {
     }
 }
 
-/// Guards against a lock or a borrow that is held while a late value, error or payload is asked or dropped.
+/// No lock or borrow may be held while a late value, error or payload is formatted or dropped.
 #[test]
-fn what_an_operation_ends_with_too_late_may_call_all_that_there_is() {
+fn a_late_result_may_use_the_whole_api() {
     let ends: [fn(Acts) -> Result<Acts, Acts>; 3] = [Ok, Err, |acts| panic_any(acts)];
     for way in APART {
         for (place, end) in ends.into_iter().enumerate() {
@@ -266,17 +266,17 @@ fn what_an_operation_ends_with_too_late_may_call_all_that_there_is() {
             assert!(matches!(outcome, Outcome::TimedOut(_)), "{way:?}, {place}");
             panics::record_panics();
             gate.open();
-            let told = recorder.wait_for(2);
-            assert_eq!(told[0], EventKind::TimedOut, "{way:?}, {place}");
-            assert!(!told[1].is_verdict(), "{way:?}, {place}: {told:?}");
+            let kinds = recorder.wait_for(2);
+            assert_eq!(kinds[0], EventKind::TimedOut, "{way:?}, {place}");
+            assert!(!kinds[1].is_verdict(), "{way:?}, {place}: {kinds:?}");
             works(way);
         }
     }
 }
 
-/// One that acts at each event of a call in time, of one that times out, and of what that has left.
+/// A listener that runs user code at each event: of a success, of a timeout and of a late result.
 #[test]
-fn a_listener_may_call_all_that_there_is() {
+fn a_listener_may_use_the_whole_api() {
     for way in EVERY_WAY {
         crowd::ends(move || {
             let heard = Arc::<AtomicUsize>::default();
@@ -291,7 +291,9 @@ fn a_listener_may_call_all_that_there_is() {
             assert!(matches!(in_time, Outcome::Success(7)), "{way:?}");
             let expires = way.run(&timeout(short()), |token| until_fired(&token));
             assert!(matches!(expires, Outcome::TimedOut(_)), "{way:?}");
-            support::eventually("all three are heard", || heard.load(Ordering::SeqCst) == 3);
+            support::eventually("all three events are received", || {
+                heard.load(Ordering::SeqCst) == 3
+            });
         });
     }
 }
@@ -308,7 +310,7 @@ annotated! {
 }
 
 #[test]
-fn a_fallback_may_call_all_that_there_is() {
+fn a_fallback_may_use_the_whole_api() {
     for way in TIMED {
         assert_eq!(crowd::ends(move || falls_back::call(way)), 0, "{way:?}");
     }

@@ -1,4 +1,5 @@
-//! What propagators capture on the caller's thread is there for an operation that runs elsewhere, whatever panics, and gone after it.
+//! Values captured by propagators on the caller's thread are in place during an operation
+//! elsewhere, even if user code panics, and are removed after it.
 
 #[path = "../support/panics.rs"]
 mod panics;
@@ -26,7 +27,7 @@ thread_local! {
     static LABEL: Cell<&'static str> = const { Cell::new("nobody's") };
 }
 
-/// Propagators are the process's, so the tests here run one at a time.
+/// Propagators hold for the whole process, so the tests here run one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +36,7 @@ fn alone() -> MutexGuard<'static, ()> {
     alone
 }
 
-/// Puts back the label that was there before.
+/// Restores the previous label when dropped.
 struct Leave(&'static str);
 
 impl Drop for Leave {
@@ -51,7 +52,7 @@ fn propagate_label() -> PropagatorHandle {
     })
 }
 
-/// The label that an operation finds.
+/// The label that an operation sees.
 fn found(way: Way) -> &'static str {
     let outcome = way.run(&limit("propagators::find", LONG), |_| {
         Ok::<_, TimeoutError>(LABEL.get())
@@ -59,7 +60,7 @@ fn found(way: Way) -> &'static str {
     outcome.success().unwrap()
 }
 
-/// What was done, in this order.
+/// The recorded steps, in their order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -77,7 +78,7 @@ impl Log {
         log.iter().filter(|other| *other == done).count()
     }
 
-    /// Notes when it is dropped.
+    /// A value that records `done` when it is dropped.
     fn at_the_end(&self, done: String) -> AtTheEnd {
         AtTheEnd(self.clone(), done)
     }
@@ -104,7 +105,7 @@ impl Drop for AtTheEnd {
 }
 
 #[test]
-fn what_was_captured_is_there_in_every_way_to_run_and_none_is_left() {
+fn captured_values_are_in_place_everywhere_and_removed_afterwards() {
     let _alone = alone();
     for way in EVERY_WAY {
         let handle = propagate_label();
@@ -123,7 +124,7 @@ fn what_was_captured_is_there_in_every_way_to_run_and_none_is_left() {
 }
 
 #[test]
-fn what_was_captured_goes_along_from_call_to_call() {
+fn captured_values_propagate_to_nested_calls() {
     let _alone = alone();
     let _handle = propagate_label();
     for outer in APART {
@@ -137,9 +138,9 @@ fn what_was_captured_goes_along_from_call_to_call() {
     }
 }
 
-/// Guards against a caller who goes on while what he has handed over is still in use, such as a span that is to be over then.
+/// A caller must not continue while its captured values, such as a span, are still in use.
 #[test]
-fn all_is_left_and_dropped_before_the_caller_goes_on() {
+fn captured_values_are_left_and_dropped_before_the_caller_continues() {
     let _alone = alone();
     let log = Log::default();
     let _handles = [log.propagate("one"), log.propagate("two")];
@@ -169,7 +170,7 @@ fn all_is_left_and_dropped_before_the_caller_goes_on() {
 }
 
 #[test]
-fn calls_on_their_callers_thread_ask_no_propagator() {
+fn inline_calls_use_no_propagator() {
     let _alone = alone();
     let log = Log::default();
     let _handle = log.propagate("it");
@@ -179,9 +180,9 @@ fn calls_on_their_callers_thread_ask_no_propagator() {
     }
 }
 
-/// Guards against what stays entered on the executor's thread while the task waits, where others are polled.
+/// A value must not stay entered on the executor's thread while the task waits.
 #[test]
-fn a_task_is_inside_at_each_poll_and_not_between() {
+fn captured_values_are_entered_for_each_poll_only() {
     let _alone = alone();
     let _handle = propagate_label();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -216,12 +217,12 @@ fn a_task_is_inside_at_each_poll_and_not_between() {
     });
 }
 
-/// Guards against the variables of a task that are dropped outside, by its end or by that of its runtime.
+/// A task's variables are dropped inside its context, when the task ends or its runtime is dropped.
 #[test]
-fn the_variables_of_a_task_are_dropped_inside() {
-    struct Tells(Arc<Mutex<Option<&'static str>>>);
+fn a_tasks_variables_are_dropped_inside_its_context() {
+    struct SendsLabel(Arc<Mutex<Option<&'static str>>>);
 
-    impl Drop for Tells {
+    impl Drop for SendsLabel {
         fn drop(&mut self) {
             *self.0.lock().unwrap() = Some(LABEL.get());
         }
@@ -231,7 +232,7 @@ fn the_variables_of_a_task_are_dropped_inside() {
     let _handle = propagate_label();
     for ends in [true, false] {
         let seen = Arc::default();
-        let (tells, begun) = (Tells(Arc::clone(&seen)), Gate::new());
+        let (tells, begun) = (SendsLabel(Arc::clone(&seen)), Gate::new());
         let has_begun = begun.clone();
         let runtime = runtime();
         let call = limit("propagators::variables", LONG)
@@ -262,7 +263,7 @@ fn the_variables_of_a_task_are_dropped_inside() {
 }
 
 #[test]
-fn a_late_ending_is_told_inside() {
+fn a_late_event_is_emitted_inside_the_captured_context() {
     let _alone = alone();
     let _handle = propagate_label();
     for way in APART {
@@ -288,7 +289,7 @@ fn a_late_ending_is_told_inside() {
 }
 
 #[test]
-fn what_ends_in_time_after_its_caller_has_gone_is_told_inside() {
+fn the_late_event_of_a_dropped_call_is_emitted_inside_the_captured_context() {
     let _alone = alone();
     let _handle = propagate_label();
     let labels = Arc::<Mutex<Vec<_>>>::default();
@@ -316,7 +317,7 @@ fn what_ends_in_time_after_its_caller_has_gone_is_told_inside() {
     assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2]);
 }
 
-/// Opens one gate when it is dropped, and waits for the other.
+/// Opens one gate when it is dropped, and waits for the other one.
 struct HeldUp(Gate, Gate);
 
 impl Drop for HeldUp {
@@ -327,7 +328,7 @@ impl Drop for HeldUp {
 }
 
 #[test]
-fn an_answer_is_not_there_before_all_is_dropped() {
+fn a_result_is_published_after_captured_values_are_dropped() {
     let _alone = alone();
     let (dropping, go_on) = (Gate::new(), Gate::new());
     let gates = (dropping.clone(), go_on.clone());
@@ -351,7 +352,7 @@ fn an_answer_is_not_there_before_all_is_dropped() {
 }
 
 #[test]
-fn a_propagator_that_is_removed_is_kept_by_calls_that_have_begun_and_by_no_other() {
+fn a_removed_propagator_is_kept_only_by_started_calls() {
     let _alone = alone();
     for way in APART {
         let handle = Mutex::new(Some(propagate_label()));
@@ -394,7 +395,7 @@ impl Drop for Acts {
     }
 }
 
-/// A propagator that does something of its own in one place.
+/// A propagator that runs user code in one place.
 fn acting(place: Place, act: Act) -> PropagatorHandle {
     let act_in = move |other| if place == other { act } else { Act::Nothing };
     add_propagator(move || {
@@ -416,8 +417,8 @@ enum Ends {
     Late,
 }
 
-/// A call on which the others around the one that acts are in force.
-fn ends_as_ever(way: Way, ends: Ends, why: &str) {
+/// Makes a call, and asserts that all other propagators work.
+fn assert_propagated(way: Way, ends: Ends, why: &str) {
     let recorder = record("propagators::ends");
     let gate = Gate::new();
     let held = gate.clone();
@@ -450,7 +451,7 @@ fn ends_as_ever(way: Way, ends: Ends, why: &str) {
 }
 
 #[test]
-fn a_propagator_that_panics_changes_no_verdict_and_no_other_propagator() {
+fn a_panicking_propagator_changes_no_outcome_and_no_other_propagator() {
     let _alone = alone();
     let handle = propagate_label();
     for place in PLACES {
@@ -459,12 +460,12 @@ fn a_propagator_that_panics_changes_no_verdict_and_no_other_propagator() {
         let last = log.propagate("last");
         for way in APART {
             for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
-                ends_as_ever(way, ends, &format!("{place:?}, {way:?}, {ends:?}"));
+                assert_propagated(way, ends, &format!("{place:?}, {way:?}, {ends:?}"));
             }
         }
         drop((acting, last));
         assert_eq!(log.count("capture last"), 12, "{place:?}");
-        support::eventually("all is left", || {
+        support::eventually("every value is left", || {
             let captures = log.count("drop last");
             captures == 12 && log.count("enter last") == log.count("leave last")
         });
@@ -475,9 +476,9 @@ fn a_propagator_that_panics_changes_no_verdict_and_no_other_propagator() {
     }
 }
 
-/// Guards against propagators that are called for what they do themselves, without end, or under a lock.
+/// Propagators must not be called for their own calls without end, nor under a lock.
 #[test]
-fn a_propagator_may_make_calls_and_come_and_go() {
+fn a_propagator_may_make_calls_and_be_added_or_removed() {
     let _alone = alone();
     let _handle = propagate_label();
     for place in PLACES {
@@ -487,29 +488,29 @@ fn a_propagator_may_make_calls_and_come_and_go() {
             || drop(propagate_label())
         });
         for way in APART {
-            ends_as_ever(way, Ends::Answers, &format!("{place:?}, {way:?}"));
+            assert_propagated(way, Ends::Answers, &format!("{place:?}, {way:?}"));
         }
     }
 }
 
-/// Guards against what one call has on its worker and the next one finds there.
+/// A call used to see values that the previous call on its worker had left.
 #[test]
-fn the_next_call_on_a_worker_finds_nothing_of_the_one_before() {
+fn a_call_sees_no_values_of_the_previous_call_on_its_worker() {
     let _alone = alone();
     Settings::new().cap(1).apply();
     for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
         for place in PLACES {
             let handles = (propagate_label(), acting(place, Act::Panics));
-            ends_as_ever(Way::SyncWorker, ends, &format!("{place:?}, {ends:?}"));
+            assert_propagated(Way::SyncWorker, ends, &format!("{place:?}, {ends:?}"));
             drop(handles);
             assert_eq!(found(Way::SyncWorker), "nobody's", "{place:?}, {ends:?}");
         }
     }
 }
 
-/// An operation that is withdrawn before it starts is not entered, and what was captured for it is dropped.
+/// A withdrawn operation is never entered, and its captured values are dropped.
 #[test]
-fn what_was_captured_for_a_call_that_never_starts_is_dropped() {
+fn values_captured_for_a_call_that_never_starts_are_dropped() {
     let _alone = alone();
     let log = Log::default();
     let _handle = log.propagate("it");

@@ -1,4 +1,4 @@
-//! `within` and its relatives: limits without a policy, named by their place in the source.
+//! `within` and its relatives: limits without a policy, named by their source location.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -15,7 +15,7 @@ use timeout_runtime::{
 };
 
 #[test]
-fn within_gives_the_output_of_a_future_in_time() {
+fn within_returns_the_output_of_a_future_in_time() {
     assert_eq!(block_on(within(SOON, ready(7))), Ok(7));
     assert_eq!(block_on(ready(7).within(SOON)), Ok(7));
     assert_eq!(block_on(ready(7).within(Duration::MAX)), Ok(7));
@@ -41,7 +41,7 @@ fn an_error_of_the_future_is_its_output() {
 }
 
 #[test]
-fn a_future_that_never_ends_is_cut_at_the_limit() {
+fn a_future_that_never_ends_is_dropped_at_the_limit() {
     let error = block_on(within(short_limit(), pending::<()>())).unwrap_err();
     assert!(
         error.is_timed_out() && error.elapsed() >= short_limit(),
@@ -66,7 +66,7 @@ fn a_future_that_never_ends_is_cut_at_the_limit() {
 }
 
 #[test]
-fn the_name_is_the_place_of_the_call() {
+fn the_name_is_the_location_of_the_call() {
     const FIRST: u32 = line!() + 2;
     let errors = [
         block_on(within(Duration::ZERO, ready(()))).unwrap_err(),
@@ -85,7 +85,7 @@ fn the_name_is_the_place_of_the_call() {
 
 #[test]
 fn a_refused_future_is_not_polled() {
-    let never = || std::future::poll_fn(|_| -> Poll<()> { panic!("it was polled") });
+    let never = || std::future::poll_fn(|_| -> Poll<()> { panic!("the future was polled") });
     let token = CancelToken::new();
     token.cancel_with("shutting down");
     let error = block_on(never().with_cancel_token(&token)).unwrap_err();
@@ -198,7 +198,7 @@ fn a_panic_reaches_the_caller() {
 fn is_send<F: Future + Send>(_: &F) {}
 
 #[test]
-fn the_future_is_send_where_the_one_inside_is() {
+fn the_future_is_send_if_its_operation_is() {
     is_send(&within(SOON, ready(())));
     is_send(&ready(()).with_cancel_token(&CancelToken::new()));
 }

@@ -1,4 +1,4 @@
-//! What one call leaves on its worker does not meet the next.
+//! A call sees nothing that the previous call left on its worker.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
@@ -38,9 +38,9 @@ enum First {
     Panic,
     LateSuccess,
     LatePanic,
-    /// Late, since a deadline around the call has passed.
+    /// Late, because an enclosing deadline has passed.
     PastOuterDeadline,
-    /// Late, since a token around the call was cancelled.
+    /// Late, because an inherited token was cancelled.
     Cancelled,
 }
 
@@ -60,8 +60,8 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().build().unwrap()
 }
 
-/// A call inside a deadline, a token that is then cancelled, and a runtime that is then dropped. It has ended when this returns,
-/// or ends once the gate is open.
+/// Makes a call inside a deadline, a token that is then cancelled, and a runtime that is then
+/// dropped. The call ends before this returns, or once the gate is open.
 fn first_call(first: First) -> Gate {
     let release = Gate::new();
     let body = release.clone();
@@ -116,9 +116,9 @@ fn first_call(first: First) -> Gate {
     release
 }
 
-/// Guards against a deadline, token or runtime of the call before, kept on the worker after an ending out of the ordinary.
+/// A worker used to keep the deadline, token or runtime of a call that did not end normally.
 #[test]
-fn a_call_sees_only_its_own_context_whatever_ended_the_one_before() {
+fn a_call_sees_only_its_own_context_after_any_previous_outcome() {
     let _alone = with_one_worker();
     let recorder = record("workers_start_clean::second");
     for first in EVERY_FIRST {
@@ -141,10 +141,10 @@ fn a_call_sees_only_its_own_context_whatever_ended_the_one_before() {
     }
     let workers: Vec<_> = recorder.events().iter().map(|event| event.worker).collect();
     assert!(workers[0].is_some());
-    assert_eq!(workers, [workers[0]; 7], "there was one worker");
+    assert_eq!(workers, [workers[0]; 7], "one worker only");
 }
 
-/// Guards against the handle of a runtime that is long gone, where the next call has one of its own.
+/// A worker used to keep the handle of a dropped runtime, although the next call had its own.
 #[test]
 fn a_call_sees_the_runtime_of_its_own_caller() {
     let _alone = with_one_worker();
@@ -159,9 +159,9 @@ fn a_call_sees_the_runtime_of_its_own_caller() {
     }
 }
 
-/// Guards against a listener that stays muted on the worker after a call that was made inside it.
+/// A listener used to stay muted on a worker after a call that was made inside it.
 #[test]
-fn a_listener_hears_of_calls_on_a_worker_that_has_served_it() {
+fn a_listener_receives_events_of_calls_on_a_worker_that_it_used() {
     let _alone = with_one_worker();
     for first in EVERY_FIRST {
         let heard = Arc::new(AtomicUsize::new(0));
