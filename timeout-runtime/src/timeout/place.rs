@@ -310,6 +310,7 @@ where
 
 pin_project! {
     /// The future of an operation that is called at the first poll, inside its call.
+    #[doc(hidden)]
     pub struct Lazy<F, Fut> {
         op: Option<F>,
         #[pin]
@@ -370,6 +371,7 @@ where
 }
 
 /// Launches an operation at the place `P` at the first poll.
+#[doc(hidden)]
 pub struct LaunchAt<P, R, L, F, Fut> {
     options: CallOptions,
     late: OnLate<R, L>,
