@@ -8,7 +8,7 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use rules::{NEVER, Played};
 use scenario::{Answer, scenario};
 use seen::{Ending, Seen};
-use stage::{Note, OVER, Sight, Told, play};
+use stage::{Note, OVER, Reported, Sight, play};
 use timeout_runtime::{CallStatus, Cause, EventKind, Failure};
 
 /// Status that a call with this outcome returns.
@@ -85,19 +85,22 @@ fn check_ending(played: &Played<'_>, depth: usize) -> Check {
 /// Checks the events: one for the outcome, at most one late event, and their contents.
 fn check_events(played: &Played<'_>, depth: usize) -> Check {
     let seen = &played.seen[depth];
-    let (Some((verdict, late)), Some((at, ending))) = (seen.told.split_first(), seen.ending())
+    let (Some((verdict, late)), Some((at, ending))) = (seen.events.split_first(), seen.ending())
     else {
         return Err(TestCaseError::fail("each call has an outcome"));
     };
-    let one_number = late.iter().all(|(_, told)| told.id == verdict.1.id);
+    let one_number = late.iter().all(|(_, event)| event.id == verdict.1.id);
     prop_assert!(one_number, "all events of a call have its number");
-    let late_events: Vec<_> = late.iter().map(|(at, told)| (*at, answer(told))).collect();
+    let late_events: Vec<_> = late
+        .iter()
+        .map(|(at, event)| (*at, answer(event)))
+        .collect();
     let expected = played.late(depth).map(|(at, answer)| (at, Some(answer)));
     prop_assert_eq!(late_events, Vec::from_iter(expected), "late events");
     let limit = played.scenario.calls[depth]
         .limit
         .map(Duration::from_millis);
-    prop_assert!(seen.told.iter().all(|(_, told)| told.limit == limit));
+    prop_assert!(seen.events.iter().all(|(_, event)| event.limit == limit));
 
     // For a result, also a late one, it is the operation's time; otherwise the time until the
     // return.
@@ -107,11 +110,11 @@ fn check_events(played: &Played<'_>, depth: usize) -> Check {
     let elapsed = if is_answer { ended } else { at } - entered;
     prop_assert_eq!(verdict.1.elapsed, elapsed, "elapsed");
     let late = late.first().filter(|_| seen.ended.is_some());
-    prop_assert!(late.is_none_or(|(_, told)| told.elapsed == ended - entered));
+    prop_assert!(late.is_none_or(|(_, event)| event.elapsed == ended - entered));
     Ok(())
 }
 
-fn answer(late: &Told) -> Option<Answer> {
+fn answer(late: &Reported) -> Option<Answer> {
     match &late.kind {
         EventKind::AbandonedWorkerSucceeded => Some(Answer::Ok),
         EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => Some(Answer::Panic),
@@ -124,8 +127,8 @@ fn answer(late: &Told) -> Option<Answer> {
 fn check_token(played: &Played<'_>, depth: usize) -> Check {
     let seen = &played.seen[depth];
     // Shutting the runtime down cancels the remaining calls.
-    let told = seen.told.iter().filter(|(at, _)| *at < OVER);
-    let reads = told.map(|(at, told)| (*at, told.token));
+    let events = seen.events.iter().filter(|(at, _)| *at < OVER);
+    let reads = events.map(|(at, event)| (*at, event.token));
     let at_last = (OVER, seen.reads);
     for (at, read) in reads.chain([at_last]).filter(|_| seen.started.is_some()) {
         let allowed = played.reads(depth, at);
@@ -134,7 +137,7 @@ fn check_token(played: &Played<'_>, depth: usize) -> Check {
             "at {at} the token reads {read:?}, not one of {allowed:?}"
         );
     }
-    if let (Some((_, Ending::Ended(cause))), [(_, verdict), ..]) = (seen.ending(), &seen.told[..])
+    if let (Some((_, Ending::Ended(cause))), [(_, verdict), ..]) = (seen.ending(), &seen.events[..])
         && played.scenario.calls[depth].cancel
     {
         prop_assert_eq!(
@@ -150,8 +153,8 @@ fn check_token(played: &Played<'_>, depth: usize) -> Check {
 fn check_order(notes: &[Note], depth: usize) -> Check {
     let of_call: Vec<_> = notes.iter().filter(|note| note.depth == depth).collect();
     let place = |is: fn(&Sight) -> bool| of_call.iter().position(|note| is(&note.sight));
-    let verdict = place(|sight| matches!(sight, Sight::Told(told) if told.kind.is_verdict()));
-    let late = place(|sight| matches!(sight, Sight::Told(told) if !told.kind.is_verdict()));
+    let verdict = place(|sight| matches!(sight, Sight::Event(event) if event.kind.is_verdict()));
+    let late = place(|sight| matches!(sight, Sight::Event(event) if !event.kind.is_verdict()));
     let returned = place(|sight| matches!(sight, Sight::Returned(_)));
     let ended = place(|sight| matches!(sight, Sight::Ended(_)));
     prop_assert!(returned.is_none_or(|returned| verdict < Some(returned)));

@@ -38,10 +38,10 @@ impl Drop for Counted {
 }
 
 /// An event of a call, and the cause of its token at that moment if the operation had started.
-struct Told {
+struct Reported {
     event: Event<'static>,
-    is_value_gone: bool,
-    is_shown: bool,
+    is_value_dropped: bool,
+    has_token: bool,
     token: Option<Cause>,
 }
 
@@ -60,8 +60,8 @@ pub struct Case {
     /// How the operation ended.
     ended: OnceLock<Answer>,
     /// The number of dropped operations, and of dropped values.
-    gone: [Arc<AtomicUsize>; 2],
-    told: Mutex<Vec<Told>>,
+    dropped: [Arc<AtomicUsize>; 2],
+    reported: Mutex<Vec<Reported>>,
     /// The status of the call's outcome, if it had one.
     pub status: OnceLock<CallStatus>,
 }
@@ -84,7 +84,7 @@ impl Case {
             .get_or_init(|| self.begun.get().map_or(Duration::ZERO, Instant::elapsed));
         assert!(self.ended.set(answer).is_ok(), "the operation ends once");
         match answer {
-            Answer::Ok => Ok(Counted(Arc::clone(&self.gone[1]))),
+            Answer::Ok => Ok(Counted(Arc::clone(&self.dropped[1]))),
             Answer::Err => Err("stopped"),
             // Without the panic hook, which would print the panic.
             Answer::Panic => resume_unwind(Box::new("wanted")),
@@ -145,8 +145,8 @@ impl Case {
             begun: OnceLock::new(),
             lasted: OnceLock::new(),
             ended: OnceLock::new(),
-            gone: Default::default(),
-            told: Mutex::default(),
+            dropped: Default::default(),
+            reported: Mutex::default(),
             status: OnceLock::new(),
         })
     }
@@ -158,20 +158,20 @@ impl Case {
             .with_grace(call.grace)
             .cancel_on_timeout(call.cancel)
             .with_max_abandoned(usize::MAX);
-        if !call.heard {
+        if !call.has_listener {
             return policy;
         }
         let listening = Arc::downgrade(self);
         policy.with_listener(move |event| {
             if let Some(case) = listening.upgrade() {
                 let token = case.token.get();
-                let told = Told {
+                let reported = Reported {
                     event: event.clone().into_owned(),
-                    is_value_gone: case.gone[1].load(Ordering::SeqCst) == 1,
-                    is_shown: token.is_some(),
+                    is_value_dropped: case.dropped[1].load(Ordering::SeqCst) == 1,
+                    has_token: token.is_some(),
                     token: token.and_then(CancelToken::cause),
                 };
-                case.told.lock().unwrap().push(told);
+                case.reported.lock().unwrap().push(reported);
             }
         })
     }
@@ -179,18 +179,18 @@ impl Case {
     /// Returns `None` if the future was dropped; `Err` is the operation's panic.
     fn outcome(self: &Arc<Self>, start: Instant) -> Option<thread::Result<Given>> {
         let (case, policy) = (Arc::clone(self), self.policy());
-        let gone = Counted(Arc::clone(&self.gone[0]));
+        let dropped = Counted(Arc::clone(&self.dropped[0]));
         let made = match self.call.way {
             Way::SyncWorker | Way::SyncInline => catch_unwind(AssertUnwindSafe(|| {
                 self.call.way.run(&policy, move |token| {
-                    let _gone = gone;
+                    let _dropped = dropped;
                     case.operate(start, &token)
                 })
             })),
             way => {
                 let _inside = RUNTIME.enter();
                 let call = way.start(&policy, move |token| async move {
-                    let _gone = gone;
+                    let _dropped = dropped;
                     case.operate_async(start, token).await
                 });
                 return self.poll(call, start);
@@ -247,9 +247,11 @@ impl Case {
                 }
             }
         }
-        if self.call.heard {
-            let told = self.told.lock().unwrap();
-            let verdict = told.first().expect("the outcome event precedes the return");
+        if self.call.has_listener {
+            let reported = self.reported.lock().unwrap();
+            let verdict = reported
+                .first()
+                .expect("the outcome event precedes the return");
             self.check_verdict(verdict);
         }
     }
@@ -273,8 +275,8 @@ impl Case {
     }
 
     /// The outcome event agrees with the returned outcome and with the token's cause.
-    fn check_verdict(&self, told: &Told) {
-        let (event, status) = (&told.event, self.status.get());
+    fn check_verdict(&self, reported: &Reported) {
+        let (event, status) = (&reported.event, self.status.get());
         let (expected, cause) = match &event.kind {
             EventKind::Succeeded => (CallStatus::Ok, None),
             EventKind::Failed(_) => (CallStatus::Failed, None),
@@ -286,7 +288,7 @@ impl Case {
             EventKind::NotStarted(_) => (CallStatus::NotStarted, None),
             EventKind::Dropped => {
                 assert_eq!(status, None, "{event}");
-                assert!(!told.is_shown || told.token.is_some(), "{event}");
+                assert!(!reported.has_token || reported.token.is_some(), "{event}");
                 return;
             }
             _ => panic!("{event} is no outcome event"),
@@ -300,14 +302,17 @@ impl Case {
         );
         // With `cancel = false` only upstream tokens cancel the token.
         let fires = self.call.cancel || cause == Some(Cause::Cancelled);
-        if cause.is_some() && fires && told.is_shown {
-            assert_eq!(told.token, cause, "{event}: before its token was cancelled");
+        if cause.is_some() && fires && reported.has_token {
+            assert_eq!(
+                reported.token, cause,
+                "{event}: before its token was cancelled"
+            );
         }
     }
 
     /// Checks the state after everything has ended.
     pub fn check(&self) {
-        let [operations, values] = &self.gone;
+        let [operations, values] = &self.dropped;
         eventually("the operation is dropped", || {
             operations.load(Ordering::SeqCst) == 1
         });
@@ -328,21 +333,21 @@ impl Case {
             Some(CallStatus::NotStarted) => assert!(self.token.get().is_none()),
             _ => {}
         }
-        if self.call.heard {
-            self.check_told(ended);
+        if self.call.has_listener {
+            self.check_events(ended);
         }
     }
 
     /// One outcome event, and one late event if the result did not count.
-    fn check_told(&self, ended: Option<Answer>) {
+    fn check_events(&self, ended: Option<Answer>) {
         let is_answered = matches!(self.status.get(), Some(CallStatus::Ok | CallStatus::Failed));
         let late = ended.filter(|_| !is_answered);
         let count = 1 + usize::from(late.is_some());
         eventually("all events are emitted", || {
-            self.told.lock().unwrap().len() >= count
+            self.reported.lock().unwrap().len() >= count
         });
-        let told = self.told.lock().unwrap();
-        let events: Vec<_> = told.iter().map(|told| &told.event).collect();
+        let reported = self.reported.lock().unwrap();
+        let events: Vec<_> = reported.iter().map(|reported| &reported.event).collect();
         assert_eq!(events.len(), count, "{events:?}");
         assert!(
             events.iter().all(|event| event.call == events[0].call),
@@ -350,22 +355,26 @@ impl Case {
         );
         let answered = is_answered.then_some(ended).flatten();
         assert_eq!(answer(&events[0].kind), answered, "{events:?}");
-        for told in &told[1..] {
-            let event = &told.event;
+        for reported in &reported[1..] {
+            let event = &reported.event;
             assert!(
                 !event.kind.is_verdict() && answer(&event.kind) == late,
                 "{event}"
             );
             // A late value is dropped before the late event.
-            assert_eq!(told.is_value_gone, late == Some(Answer::Ok), "{event}");
+            assert_eq!(
+                reported.is_value_dropped,
+                late == Some(Answer::Ok),
+                "{event}"
+            );
         }
-        self.check_token(&told[0]);
+        self.check_token(&reported[0]);
     }
 
     /// A cause never changes. After an outcome in time, and with `cancel = false`, only enclosing
     /// deadlines and upstream tokens cancel the token.
-    fn check_token(&self, verdict: &Told) {
-        let Some(token) = self.token.get().filter(|_| verdict.is_shown) else {
+    fn check_token(&self, verdict: &Reported) {
+        let Some(token) = self.token.get().filter(|_| verdict.has_token) else {
             return;
         };
         let cause = token.cause();

@@ -75,7 +75,7 @@ pub struct Call {
     /// When its future is dropped, for an async call.
     pub dropped: Option<Duration>,
     /// Whether a listener is registered all the time.
-    pub heard: bool,
+    pub has_listener: bool,
 }
 
 impl Call {
@@ -105,7 +105,7 @@ impl Call {
             upstream: random.one_in(4).then(|| random.near(end)),
             inherited: random.one_in(4).then(|| random.near(limit)),
             dropped: (has_future && random.one_in(4)).then(|| random.near(end)),
-            heard: !random.one_in(5),
+            has_listener: !random.one_in(5),
         }
     }
 }

@@ -5,7 +5,7 @@
 use timeout_runtime::{Cause, EventKind, Failure};
 
 use super::scenario::{Answer, Millis};
-use super::stage::{Note, Returned, Sight, Told};
+use super::stage::{Note, Reported, Returned, Sight};
 
 /// An instant and what happened at it.
 pub type At<T> = (Millis, T);
@@ -28,7 +28,7 @@ pub struct Seen {
     pub entered: Option<Millis>,
     pub started: Option<At<Option<Millis>>>,
     pub ended: Option<At<Answer>>,
-    pub told: Vec<At<Told>>,
+    pub events: Vec<At<Reported>>,
     pub returned: Option<At<Returned>>,
     /// The cause of its token after everything has ended, if the operation started.
     pub reads: Option<Cause>,
@@ -55,9 +55,9 @@ impl Seen {
                 }
                 Sight::Returned(returned) => seen.returned.replace((at, returned)).is_none(),
                 Sight::Reads(cause) => std::mem::replace(&mut seen.reads, cause).is_none(),
-                Sight::Told(told) => {
+                Sight::Event(event) => {
                     seen.places[3].get_or_insert(place);
-                    seen.told.push((at, told));
+                    seen.events.push((at, event));
                     true
                 }
             };
@@ -68,8 +68,8 @@ impl Seen {
 
     /// The outcome in the first event.
     pub fn ending(&self) -> Option<At<Ending>> {
-        let (at, told) = self.told.first()?;
-        let ending = match &told.kind {
+        let (at, event) = self.events.first()?;
+        let ending = match &event.kind {
             EventKind::Succeeded => Ending::Answered(Answer::Ok),
             EventKind::Failed(failure) => Ending::Answered(match failure {
                 Failure::Panic(_) => Answer::Panic,

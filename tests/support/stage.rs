@@ -32,7 +32,7 @@ pub struct Returned {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Reported {
     pub id: CallId,
     pub kind: EventKind<'static>,
     pub elapsed: Millis,
@@ -48,7 +48,7 @@ pub enum Sight {
     /// The operation started, with this much time left for nested calls.
     Started(Option<Millis>),
     Ended(Answer),
-    Told(Told),
+    Event(Reported),
     Returned(Returned),
     /// The cause of its token after everything has ended.
     Reads(Option<Cause>),
@@ -119,14 +119,14 @@ fn listen() -> ListenerHandle {
         let Some(token) = with(|stage| stage.tokens[depth].clone()) else {
             return;
         };
-        let told = Told {
+        let event = Reported {
             id: event.call,
             kind: event.clone().into_owned().kind,
             elapsed: millis(event.elapsed),
             limit: event.limit,
             token: token.and_then(|token| token.cause()),
         };
-        note(depth, Sight::Told(told));
+        note(depth, Sight::Event(event));
     })
 }
 

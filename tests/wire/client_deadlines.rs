@@ -37,9 +37,10 @@ fn sent(
 
 /// The remaining time in the request's only deadline header.
 #[track_caller]
-fn told(headers: &HeaderMap) -> Duration {
-    let told = DeadlineHeader::grpc().read(headers);
-    told.expect("the header is valid")
+fn encoded(headers: &HeaderMap) -> Duration {
+    let encoded = DeadlineHeader::grpc().read(headers);
+    encoded
+        .expect("the header is valid")
         .expect("the header is present")
 }
 
@@ -54,14 +55,17 @@ fn with(values: &[&'static str]) -> Request<()> {
 }
 
 #[track_caller]
-fn assert_about(told: Duration, limit: Duration) {
-    assert!(told <= limit && told > limit / 2, "{told:?} of {limit:?}");
+fn assert_about(encoded: Duration, limit: Duration) {
+    assert!(
+        encoded <= limit && encoded > limit / 2,
+        "{encoded:?} of {limit:?}"
+    );
 }
 
 #[test]
 fn a_request_sends_the_remaining_time() {
     let sent = sent(&within(FAR), with(&[])).unwrap();
-    assert_about(told(sent.headers()), FAR);
+    assert_about(encoded(sent.headers()), FAR);
 }
 
 #[test]
@@ -72,7 +76,7 @@ fn a_request_inside_a_call_sends_the_calls_remaining_time() {
         Ok(sent.expect("the request is sent").into_parts().0.headers)
     }
 
-    assert_about(told(&block_on(outer()).unwrap()), FAR);
+    assert_about(encoded(&block_on(outer()).unwrap()), FAR);
 }
 
 #[test]
@@ -90,7 +94,7 @@ fn an_existing_header_is_kept_if_it_is_shorter() {
     assert_eq!(shorter.headers(), with(&["5M"]).headers());
     for more in [&["5H"][..], &["soon"], &["1M", "1M"], &["99999999H"]] {
         let sent = sent(&within(FAR), with(more)).unwrap();
-        assert_about(told(sent.headers()), FAR);
+        assert_about(encoded(sent.headers()), FAR);
     }
 }
 
@@ -99,7 +103,7 @@ fn the_requests_context_replaces_the_current_one() {
     let mut request = with(&[]);
     request.extensions_mut().insert(within(FAR / 10));
     let sooner = sent(&within(FAR), request).unwrap();
-    assert_about(told(sooner.headers()), FAR / 10);
+    assert_about(encoded(sooner.headers()), FAR / 10);
 
     let mut request = with(&[]);
     request.extensions_mut().insert(CallContext::detached());
@@ -127,7 +131,7 @@ fn stacked_layers_all_use_the_requests_context() {
     };
 
     let sooner = sent(within(FAR / 10));
-    assert_about(told(sooner.headers()), FAR / 10);
+    assert_about(encoded(sooner.headers()), FAR / 10);
     let read = millis.read(sooner.headers()).expect("the header is valid");
     assert_about(read.expect("the header is present"), FAR / 10);
 
@@ -153,7 +157,7 @@ fn a_cloned_request_keeps_its_context() {
     let outer = ClientLayer::new(DeadlineHeader::envoy()).layer(twice);
     let sent = block_on(outer.oneshot(carrying(within(FAR))));
     for sent in sent.expect("the request is sent") {
-        assert_about(told(sent.headers()), FAR);
+        assert_about(encoded(sent.headers()), FAR);
         let read = DeadlineHeader::envoy().read(sent.headers());
         assert_about(
             read.expect("the header is valid")
@@ -203,7 +207,7 @@ fn a_context_of_the_request_ends_at_the_layer_of_a_server() {
         .try_recv()
         .expect("the service is called")
         .expect("the request is sent");
-    assert_about(told(sent.headers()), FAR / 10);
+    assert_about(encoded(sent.headers()), FAR / 10);
 }
 
 /// The cause with which the layer refuses a request here.

@@ -30,17 +30,17 @@ fn read(header: &DeadlineHeader, value: &[u8]) -> Result<Duration, HeaderMistake
     let mut headers = HeaderMap::new();
     let value = HeaderValue::from_bytes(value).expect("valid header bytes");
     headers.insert(header.name(), value);
-    let told = header.read(&headers).map_err(|error| error.mistake())?;
-    Ok(told.expect("the header is present"))
+    let encoded = header.read(&headers).map_err(|error| error.mistake())?;
+    Ok(encoded.expect("the header is present"))
 }
 
 /// Encodes `left` in `header` and returns the decoded time and its unit in nanoseconds.
-fn told(header: &DeadlineHeader, left: Duration) -> (Duration, u128) {
+fn encoded(header: &DeadlineHeader, left: Duration) -> (Duration, u128) {
     let value = header.value(left);
-    let told = read(header, value.as_bytes()).expect("an encoded header can be decoded");
+    let encoded = read(header, value.as_bytes()).expect("an encoded header can be decoded");
     let last = value.to_str().unwrap().chars().next_back().unwrap();
     let named = UNITS.iter().find(|(letter, _)| *letter == last);
-    (told, named.map_or(1_000_000, |(_, unit)| *unit))
+    (encoded, named.map_or(1_000_000, |(_, unit)| *unit))
 }
 
 /// Durations of every order of magnitude.
@@ -82,19 +82,19 @@ proptest! {
         } else {
             let read = read.unwrap();
             prop_assert_eq!(read.as_nanos(), nanos);
-            prop_assert_eq!(told(&header, read).0, read);
+            prop_assert_eq!(encoded(&header, read).0, read);
         }
     }
 
     #[test]
     fn the_encoded_time_is_rounded_up_by_less_than_one_unit(left in duration()) {
         for header in both() {
-            let (told, unit) = told(&header, left);
+            let (encoded, unit) = encoded(&header, left);
             if left > LONGEST {
-                prop_assert_eq!(told, LONGEST);
+                prop_assert_eq!(encoded, LONGEST);
             } else {
-                prop_assert!(told >= left, "{:?} for {:?}", told, left);
-                prop_assert!(told.as_nanos() - left.as_nanos() < unit, "{:?} for {:?}", told, left);
+                prop_assert!(encoded >= left, "{:?} for {:?}", encoded, left);
+                prop_assert!(encoded.as_nanos() - left.as_nanos() < unit, "{:?} for {:?}", encoded, left);
             }
         }
     }
@@ -105,7 +105,7 @@ proptest! {
         let left = left.min(LONGEST);
         let value = DeadlineHeader::grpc().value(left);
         prop_assert!(value.len() <= 9, "{:?}", value);
-        let (_, unit) = told(&DeadlineHeader::grpc(), left);
+        let (_, unit) = encoded(&DeadlineHeader::grpc(), left);
         let finer = UNITS.into_iter().take_while(|(_, other)| *other < unit).last();
         prop_assert!(finer.is_none_or(|(_, finer)| left.as_nanos().div_ceil(finer) > 99_999_999));
     }
@@ -113,9 +113,9 @@ proptest! {
     #[test]
     fn the_remaining_time_does_not_grow_between_hops(first in duration(), taken in collection::vec(duration(), 3)) {
         for header in both() {
-            let mut left = told(&header, first).0;
+            let mut left = encoded(&header, first).0;
             for taken in &taken {
-                let next = told(&header, left.saturating_sub(*taken)).0;
+                let next = encoded(&header, left.saturating_sub(*taken)).0;
                 prop_assert!(next <= left, "{:?} after {:?}", next, left);
                 // The encoding does not shorten the remaining time either.
                 prop_assert!(next >= left.saturating_sub(*taken), "{:?} after {:?}", next, left);

@@ -28,10 +28,10 @@ fn paused() -> Runtime {
     runtime.expect("a runtime")
 }
 
-/// The header that a service sends in `to` after it received `told` in `from` and worked for
+/// The header that a service sends in `to` after it received `encoded` in `from` and worked for
 /// `taken`; `None` if the deadline passed meanwhile.
 async fn sent_on(
-    (from, told): (&DeadlineHeader, HeaderValue),
+    (from, encoded): (&DeadlineHeader, HeaderValue),
     taken: Duration,
     to: &DeadlineHeader,
 ) -> Option<HeaderValue> {
@@ -52,7 +52,7 @@ async fn sent_on(
         Ok::<_, Infallible>(answer)
     });
     let mut asked = Request::new(());
-    asked.headers_mut().insert(from.name(), told);
+    asked.headers_mut().insert(from.name(), encoded);
     let answer = ServerLayer::http(from.clone())
         .layer(service)
         .oneshot(asked);
@@ -70,15 +70,15 @@ fn hops(
     paused().block_on(async {
         let read = |value: &HeaderValue| meaning(value.to_str().expect("ASCII"));
         let (mut header, mut value) = (header, header.value(first));
-        let mut told = vec![read(&value)];
+        let mut encoded = vec![read(&value)];
         for (taken, next) in taken {
             match sent_on((header, value), *taken, next).await {
                 None => break,
                 Some(sent) => (header, value) = (next, sent),
             }
-            told.push(read(&value));
+            encoded.push(read(&value));
         }
-        told
+        encoded
     })
 }
 
@@ -102,27 +102,27 @@ proptest! {
         taken in collection::vec(duration(), 3),
     ) {
         let all: Vec<_> = taken.iter().map(|taken| (*taken, header.clone())).collect();
-        let told = hops(&header, first, &all);
-        for (hop, taken) in told.windows(2).zip(&taken) {
+        let encoded = hops(&header, first, &all);
+        for (hop, taken) in encoded.windows(2).zip(&taken) {
             let [(before, _), (after, unit)] = hop else { unreachable!() };
-            prop_assert!(after <= before, "{:?}", told);
+            prop_assert!(after <= before, "{:?}", encoded);
             // A hop does not shorten the remaining time either.
             let left = before.saturating_sub(*taken);
-            prop_assert!(left <= *after && *after < left + *unit, "{:?}", told);
+            prop_assert!(left <= *after && *after < left + *unit, "{:?}", encoded);
         }
         // A chain stops early only where the deadline has passed.
-        if let (Some((told, _)), Some(taken)) = (told.last(), taken.get(told.len() - 1)) {
-            prop_assert!(taken >= told, "{:?} of {:?}", taken, told);
+        if let (Some((encoded, _)), Some(taken)) = (encoded.last(), taken.get(encoded.len() - 1)) {
+            prop_assert!(taken >= encoded, "{:?} of {:?}", taken, encoded);
         }
     }
 
     #[test]
     fn a_deadline_is_forwarded_unchanged_by_services_that_take_no_time(header in header(), first in duration()) {
-        let told = hops(&header, first, &[0; 3].map(|_| (Duration::ZERO, header.clone())));
-        let is_same = told.iter().all(|(next, _)| *next == told[0].0);
-        prop_assert!(is_same, "{:?}", told);
-        let hops = if told[0].0.is_zero() { 1 } else { 4 };
-        prop_assert_eq!(told.len(), hops);
+        let encoded = hops(&header, first, &[0; 3].map(|_| (Duration::ZERO, header.clone())));
+        let is_same = encoded.iter().all(|(next, _)| *next == encoded[0].0);
+        prop_assert!(is_same, "{:?}", encoded);
+        let hops = if encoded[0].0.is_zero() { 1 } else { 4 };
+        prop_assert_eq!(encoded.len(), hops);
     }
 
     /// Where the next header has a coarser unit, the time is rounded up to that unit, once.
@@ -132,15 +132,15 @@ proptest! {
         first in duration(),
         taken in collection::vec((duration(), header()), 5),
     ) {
-        let told = hops(&start, first, &taken);
-        for (hop, (taken, _)) in told.windows(2).zip(&taken) {
+        let encoded = hops(&start, first, &taken);
+        for (hop, (taken, _)) in encoded.windows(2).zip(&taken) {
             let [(before, _), (after, unit)] = hop else { unreachable!() };
             let left = before.saturating_sub(*taken);
-            prop_assert!(left <= *after && *after < left + *unit, "{:?}", told);
+            prop_assert!(left <= *after && *after < left + *unit, "{:?}", encoded);
         }
-        let coarsest = told.iter().map(|(_, unit)| unit.as_nanos()).max().expect("the first");
-        let most = told[0].0.as_nanos().div_ceil(coarsest) * coarsest;
-        prop_assert!(told.iter().all(|(next, _)| next.as_nanos() <= most), "{:?}", told);
+        let coarsest = encoded.iter().map(|(_, unit)| unit.as_nanos()).max().expect("the first");
+        let most = encoded[0].0.as_nanos().div_ceil(coarsest) * coarsest;
+        prop_assert!(encoded.iter().all(|(next, _)| next.as_nanos() <= most), "{:?}", encoded);
     }
 }
 
@@ -156,23 +156,23 @@ fn received(header: &DeadlineHeader, asked: &Request<Incoming>) -> String {
 /// the response of the next service.
 fn three(runtime: &Runtime, header: &DeadlineHeader) -> std::net::SocketAddr {
     let layer = HttpLayer::http(header.clone());
-    let told = header.clone();
+    let encoded = header.clone();
     let last = service_fn(move |asked| {
-        let told = received(&told, &asked);
-        async move { Served::Ok(text(told)) }
+        let encoded = received(&encoded, &asked);
+        async move { Served::Ok(text(encoded)) }
     });
     let mut address = serve(runtime, &layer, last);
     for _ in 0..2 {
-        let (client, next, told) = (client(header.clone()), uri(address), header.clone());
+        let (client, next, encoded) = (client(header.clone()), uri(address), header.clone());
         let hop = service_fn(move |asked| {
-            let (client, told) = (client.clone(), received(&told, &asked));
+            let (client, encoded) = (client.clone(), received(&encoded, &asked));
             let asked = request(&next);
             async move {
                 let answer = client.oneshot(asked).await.map_err(Into::into);
                 let answer = answer.unwrap_or_else(|error: BoxError| panic!("{error}"));
                 let after = answer.into_body().collect().await.expect("a body");
                 let after = String::from_utf8(after.to_bytes().to_vec()).expect("ASCII");
-                Served::Ok(text(format!("{told} {after}")))
+                Served::Ok(text(format!("{encoded} {after}")))
             }
         });
         address = serve(runtime, &layer, hop);
@@ -205,14 +205,15 @@ fn a_forwarded_deadline_does_not_grow_over_real_connections() {
         for value in values {
             let answer = response_to(address, format!("{}: {value}\r\n", header.name()));
             let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-            let told: Vec<Duration> = body.split(' ').map(|told| meaning(told).0).collect();
-            assert_eq!(told.len(), 3, "{answer}");
-            assert_eq!(told[0], meaning(value).0, "{answer}");
+            let encoded: Vec<Duration> =
+                body.split(' ').map(|encoded| meaning(encoded).0).collect();
+            assert_eq!(encoded.len(), 3, "{answer}");
+            assert_eq!(encoded[0], meaning(value).0, "{answer}");
             assert!(
-                told.is_sorted_by(|before, after| before >= after),
+                encoded.is_sorted_by(|before, after| before >= after),
                 "{answer}"
             );
-            assert!(told[2] > told[0] / 2, "{answer}");
+            assert!(encoded[2] > encoded[0] / 2, "{answer}");
         }
     }
 }

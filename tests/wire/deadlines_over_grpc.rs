@@ -160,8 +160,11 @@ fn a_server_without_the_layer_receives_the_header() {
         let headers = headers.recv_timeout(SOON).expect("a request");
         let value = only(&headers);
         assert!(value.ends_with(letter), "{value}");
-        let (told, unit) = meaning(value);
-        assert!(left <= told && told < limit + unit, "{value}: {left:?}");
+        let (encoded, unit) = meaning(value);
+        assert!(
+            left <= encoded && encoded < limit + unit,
+            "{value}: {left:?}"
+        );
     }
     let status = runtime.block_on(ask(address)).unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
@@ -189,8 +192,8 @@ fn a_tonic_server_without_the_layer_enforces_the_header() {
         .unwrap_err();
     assert!(start.elapsed() >= limit);
     assert_eq!(status.message(), "Timeout expired");
-    let (told, _) = meaning(&values.recv_timeout(SOON).expect("a request"));
-    assert!(told <= limit);
+    let (encoded, _) = meaning(&values.recv_timeout(SOON).expect("a request"));
+    assert!(encoded <= limit);
 }
 
 #[test]
@@ -231,8 +234,8 @@ fn a_tonic_requests_context_replaces_the_current_one() {
     let status = runtime.block_on(asked).unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
     let headers = headers.recv_timeout(SOON).expect("a request");
-    let (told, _) = meaning(only(&headers));
-    assert!(told <= FAR / 2, "{told:?}");
+    let (encoded, _) = meaning(only(&headers));
+    assert!(encoded <= FAR / 2, "{encoded:?}");
 }
 
 /// Tonic has its own timeout for the same header; it used to drop the request and report
@@ -254,8 +257,8 @@ fn the_layer_reports_deadline_exceeded_before_tonic_does() {
         let value = format!("{}u", 100_000 + count * 997);
         let head = runtime.block_on(response_to(address, &[value.as_bytes()]));
         assert_eq!(head.headers["grpc-status"], "4", "{head:?}");
-        let told = "the deadline of the request has passed";
-        assert_eq!(head.headers["grpc-message"], told);
+        let encoded = "the deadline of the request has passed";
+        assert_eq!(head.headers["grpc-message"], encoded);
         let kinds = works.wait_for(count);
         let last = kinds.last().expect("an event was emitted");
         assert!(

@@ -54,11 +54,14 @@ fn the_socket_receives_the_remaining_time() {
         let response: Result<_, BoxError> = runtime.block_on(asked).expect("no panic");
         assert!(response.expect("a response").status().is_success());
 
-        let told = values(&head, name.as_str());
-        assert_eq!(told.len(), 1, "{head}");
-        assert!(told[0].ends_with(letter), "{head}");
-        let (told, unit) = meaning(told[0]);
-        assert!(left <= told && told < limit + unit, "{left:?}: {head}");
+        let encoded = values(&head, name.as_str());
+        assert_eq!(encoded.len(), 1, "{head}");
+        assert!(encoded[0].ends_with(letter), "{head}");
+        let (encoded, unit) = meaning(encoded[0]);
+        assert!(
+            left <= encoded && encoded < limit + unit,
+            "{left:?}: {head}"
+        );
     }
 }
 
@@ -151,18 +154,21 @@ fn a_server_decodes_every_valid_header() {
         let address = serve(&runtime, &HttpLayer::http(header), left());
         for line in lines {
             let (_, value) = line.split_once(':').expect("a header");
-            let (told, _) = meaning(value.trim());
+            let (encoded, _) = meaning(value.trim());
             let start = Instant::now();
             let response = response_to(address, format!("{line}\r\n"));
             let most = start.elapsed();
             let (head, body) = response.split_once("\r\n\r\n").expect("a head");
             if head.starts_with("HTTP/1.1 504 ") {
-                assert!(most >= told, "{line}: {head}");
+                assert!(most >= encoded, "{line}: {head}");
                 continue;
             }
             let left = body.parse().map(Duration::from_nanos);
             let left = left.unwrap_or_else(|_| panic!("{line}: {response}"));
-            assert!(left <= told && left + most >= told, "{line}: {left:?}");
+            assert!(
+                left <= encoded && left + most >= encoded,
+                "{line}: {left:?}"
+            );
         }
     }
 }
@@ -236,10 +242,10 @@ fn a_server_refuses_malformed_headers() {
 #[test]
 fn an_http_client_that_disconnects_stops_the_operation() {
     #[timeout(name = "work", secs = 600, run = "worker")]
-    async fn work(started: Gate, told: Sender<Option<Cause>>) -> Result<(), TimeoutError> {
+    async fn work(started: Gate, encoded: Sender<Option<Cause>>) -> Result<(), TimeoutError> {
         started.open();
         cancel_token.cancelled().await;
-        let _ = told.send(cancel_token.cause());
+        let _ = encoded.send(cancel_token.cause());
         cancel_token.check()
     }
 

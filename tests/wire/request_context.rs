@@ -105,11 +105,11 @@ fn an_operation_inherits_its_requests_deadline_runtime_span_and_tenant() {
     assert!(here.is_some());
     let name = worker.thread.as_deref().expect("workers are named");
     assert!(name.starts_with("timeout-"), "{name}");
-    let told = Duration::from_secs(600);
+    let sent = Duration::from_secs(600);
     for found in [worker, task] {
         for left in [found.left, found.tokens] {
             let left = left.expect("a deadline");
-            assert!(left <= told && left + taken >= told, "{found:?}");
+            assert!(left <= sent && left + taken >= sent, "{found:?}");
         }
         assert_eq!(found.span, here, "{found:?}");
         assert_eq!((found.tenant, found.spawned), (7, 7), "{found:?}");
@@ -178,13 +178,13 @@ fn causes_of(lines: &str, leaves: bool) -> [(&'static str, Option<Cause>); 2] {
         started.iter().for_each(Gate::wait);
         drop(client);
     }
-    let mut told = [(); 2].map(|()| {
+    let mut received = [(); 2].map(|()| {
         causes
             .recv_timeout(SOON)
             .expect("the operation is cancelled")
     });
-    told.sort_unstable_by_key(|(place, _)| *place);
-    told
+    received.sort_unstable_by_key(|(place, _)| *place);
+    received
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn afterwards(done: &Sender<&'static str>) -> Cause {
 #[test]
 fn only_cleanup_starts_after_a_requests_deadline() {
     let (sender, done) = channel();
-    let (causes, told) = channel();
+    let (causes, received) = channel();
     let service = service_fn(move |_| {
         let (sender, causes) = (sender.clone(), causes.clone());
         async move {
@@ -156,7 +156,7 @@ fn only_cleanup_starts_after_a_requests_deadline() {
     let answer = response_to(address, short_header());
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     let exceeded = Cause::DeadlineExceeded;
-    assert_eq!(told.recv_timeout(SOON), Ok((exceeded, exceeded)));
+    assert_eq!(received.recv_timeout(SOON), Ok((exceeded, exceeded)));
     let done = [(); 2].map(|()| done.recv_timeout(SOON));
     assert_eq!(done, [Ok("cleanup"), Ok("detached")]);
 }
@@ -173,7 +173,7 @@ impl Drop for Afterwards {
 #[test]
 fn only_cleanup_starts_after_a_client_disconnects() {
     let (sender, done) = channel();
-    let (causes, told) = channel();
+    let (causes, received) = channel();
     let started = Gate::new();
     let gate = started.clone();
     let service = service_fn(move |_| {
@@ -190,7 +190,7 @@ fn only_cleanup_starts_after_a_client_disconnects() {
     let client = raw(address, FAR);
     started.wait();
     drop(client);
-    assert_eq!(told.recv_timeout(SOON), Ok(Cause::Cancelled));
+    assert_eq!(received.recv_timeout(SOON), Ok(Cause::Cancelled));
     let done = [(); 2].map(|()| done.recv_timeout(SOON));
     assert_eq!(done, [Ok("cleanup"), Ok("detached")]);
 }
@@ -237,9 +237,9 @@ fn calls_dropped_with_their_service_have_one_outcome() {
         let service = service_fn(move |_| {
             let (sender, gate) = (sender.clone(), gate.clone());
             let call = way.start(&limit("wire::dropped", LONG), |token| async move {
-                let told = token.clone();
+                let kept = token.clone();
                 let tell = move || {
-                    let _ = sender.send(told.cause());
+                    let _ = sender.send(kept.cause());
                 };
                 token.on_cancel(tell).forget();
                 gate.open();

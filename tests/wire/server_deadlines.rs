@@ -77,9 +77,9 @@ fn out_of_reach() -> impl Service<Request<()>, Response = Answer, Error = Infall
 type Causes = Sender<(&'static str, Option<Cause>)>;
 
 /// Sends the cause of its token when it is dropped.
-struct Told(Causes, CancelToken);
+struct SendsCause(Causes, CancelToken);
 
-impl Drop for Told {
+impl Drop for SendsCause {
     fn drop(&mut self) {
         let _ = self.0.send(("call", self.1.cause()));
     }
@@ -87,7 +87,7 @@ impl Drop for Told {
 
 #[timeout(name = "call", secs = 600)]
 async fn call(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
-    let _told = Told(causes, cancel_token);
+    let _sends_cause = SendsCause(causes, cancel_token);
     started.open();
     future::pending().await
 }
@@ -150,15 +150,15 @@ impl Work {
 
     /// Asserts that each operation is cancelled with `cause`.
     fn assert_cancelled(&self, cause: Cause) {
-        let told = || {
+        let cause_of = || {
             self.causes
                 .recv_timeout(SOON)
                 .expect("the operation is cancelled")
         };
-        let mut told: Vec<_> = (0..4).map(|_| told()).collect();
-        told.sort_unstable_by_key(|(place, _)| *place);
+        let mut causes: Vec<_> = (0..4).map(|_| cause_of()).collect();
+        causes.sort_unstable_by_key(|(place, _)| *place);
         let all = ["call", "task", "thread", "worker"];
-        assert_eq!(told, all.map(|place| (place, Some(cause))));
+        assert_eq!(causes, all.map(|place| (place, Some(cause))));
     }
 }
 
@@ -329,8 +329,8 @@ fn a_disconnected_client_without_a_deadline_cancels_every_operation() {
 
 #[test]
 fn a_service_is_polled_once_more_after_the_cancellation() {
-    let told = Gate::new();
-    let seen = told.clone();
+    let seen_cancelled = Gate::new();
+    let seen = seen_cancelled.clone();
     let service = service_fn(move |_| {
         let seen = seen.clone();
         async move {
@@ -349,15 +349,15 @@ fn a_service_is_polled_once_more_after_the_cancellation() {
     });
     let served = serve(&http(), service, with_ms(short()));
     assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
-    assert!(told.is_open());
+    assert!(seen_cancelled.is_open());
 }
 
 /// The last poll used to come microseconds before the timer thread cancelled the token.
 #[test]
 fn a_busy_service_is_cancelled_before_it_is_dropped() {
     for _ in 0..20 {
-        let told = Gate::new();
-        let seen = told.clone();
+        let seen_cancelled = Gate::new();
+        let seen = seen_cancelled.clone();
         let service = service_fn(move |_| {
             let seen = seen.clone();
             let token = CancelToken::current();
@@ -374,7 +374,7 @@ fn a_busy_service_is_cancelled_before_it_is_dropped() {
         });
         let served = serve(&http(), service, with_ms(50));
         assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
-        assert!(told.is_open());
+        assert!(seen_cancelled.is_open());
     }
 }
 

@@ -62,8 +62,8 @@ fn asked(
 /// Reads a request from `listener`, and sends `part`.
 fn send(listener: &TcpListener, part: &str) -> TcpStream {
     let (mut stream, head) = received(listener).expect("a request");
-    let told = values(&head, DeadlineHeader::envoy().name().as_str());
-    assert_eq!(told.len(), 1, "{head}");
+    let encoded = values(&head, DeadlineHeader::envoy().name().as_str());
+    assert_eq!(encoded.len(), 1, "{head}");
     stream.write_all(part.as_bytes()).expect("it is sent");
     stream
 }
