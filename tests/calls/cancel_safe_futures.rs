@@ -11,7 +11,9 @@ use proptest::collection;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any};
 use proptest::{prop_assert_eq, prop_oneof, proptest};
 use support::{Gate, limit, poll_once, record};
-use timeout_runtime::{CallContext, CancelToken, Deadline, EventKind, TimeoutError, timeout};
+use timeout_runtime::{
+    CallContext, CancelToken, Deadline, EventKind, Outcome, TimeoutError, timeout,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, sleep_until};
 
@@ -235,7 +237,7 @@ proptest! {
     fn every_message_is_received_once_as_with_tokios_timeout(schedule in schedule()) {
         for form in EVERY_FORM {
             let (received, sent) = play(&schedule, |messages| receive_all(form, messages));
-            prop_assert_eq!(received, Vec::from_iter(0..sent), "{:?}", form);
+            prop_assert_eq!(received, (0..sent).collect::<Vec<_>>(), "{:?}", form);
         }
     }
 
@@ -243,7 +245,7 @@ proptest! {
     #[test]
     fn a_future_behind_a_reference_is_awaited_again_after_a_timeout(schedule in schedule()) {
         let (received, sent) = play(&schedule, receive_by_one_future);
-        prop_assert_eq!(received, Vec::from_iter(0..sent));
+        prop_assert_eq!(received, (0..sent).collect::<Vec<_>>());
     }
 
     /// A success of the last poll used to be reported as late.
@@ -264,15 +266,18 @@ fn late_success(late_by: Duration, with_listener: bool) -> Poll<Option<u32>> {
         let asked = ready.clone();
         let policy = limit("cancel_safe::late", LIMIT);
         let mut call = Box::pin(policy.outcome_async(move |_| {
-            poll_fn(move |_| match asked.is_open() {
-                true => Poll::Ready(Ok::<_, TimeoutError>(7)),
-                false => Poll::Pending,
+            poll_fn(move |_| {
+                if asked.is_open() {
+                    Poll::Ready(Ok::<_, TimeoutError>(7))
+                } else {
+                    Poll::Pending
+                }
             })
         }));
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         ready.open();
         tokio::time::advance(Duration::from_millis(LIMIT) + late_by).await;
-        poll_once(&mut call, &Gate::new()).map(|outcome| outcome.success())
+        poll_once(&mut call, &Gate::new()).map(Outcome::success)
     });
     if let Some(recorder) = recorder {
         let events = recorder.events();

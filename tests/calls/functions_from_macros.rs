@@ -429,6 +429,7 @@ mod values {
         fallback = longest
     );
 
+    #[allow(clippy::needless_pass_by_value)] // As `fallback` calls it.
     pub(super) fn longest(error: TimeoutError) -> Duration {
         limit(&error)
     }

@@ -268,6 +268,7 @@ fn a_dropped_future_cancels_its_token() {
 }
 
 #[timeout(name = "returned_futures::below", secs = 60, upstream = [&stop])]
+#[allow(clippy::needless_pass_by_value)] // Only the attribute uses it.
 fn below(stop: CancelToken) -> impl Future<Output = CallResult> {
     async move {
         cancel_token.cancelled().await;

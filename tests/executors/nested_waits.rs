@@ -47,7 +47,7 @@ fn rows(started: Gate, released: Gate) -> Result<u32, TimeoutError> {
 
 impl Blocking {
     /// Returns a wait, which opens `started` when it begins, and the handle that releases it.
-    fn new(self, started: Gate) -> (impl FnOnce() + Send + 'static, Release) {
+    fn begin(self, started: Gate) -> (impl FnOnce() + Send + 'static, Release) {
         let (sender, receiver) = mpsc::channel();
         let release = Release {
             gate: Gate::new(),
@@ -92,7 +92,7 @@ where
     F: Future<Output = Result<u32, TimeoutError>>,
 {
     let started = Gate::new();
-    let (wait, release) = blocking.new(started.clone());
+    let (wait, release) = blocking.begin(started.clone());
     let (sender, receiver) = oneshot::channel();
     let other = thread::spawn(move || {
         started.wait();
@@ -109,8 +109,8 @@ type BoxedReport = Box<(oneshot::Receiver<u32>, Box<dyn FnOnce() + Send>)>;
 
 async fn joined(report: BoxedReport) -> Result<u32, TimeoutError> {
     let (receiver, wait) = *report;
-    let (received, ()) = join!(async { receiver.await.unwrap() }, async { wait() });
-    Ok(received)
+    let (value, ()) = join!(async { receiver.await.unwrap() }, async { wait() });
+    Ok(value)
 }
 
 /// The executor of a worker used to wait with `park`, and the inner wait consumed its wake-up.
@@ -130,6 +130,9 @@ fn a_future_on_a_worker_is_woken_while_one_of_its_polls_blocks() {
     }
 }
 
+/// The name of a wait of ours, and the wait itself, which unparks the given thread meanwhile.
+type NamedWait = (&'static str, fn(Thread));
+
 /// Asserts that the wake-up of the thread is not consumed. Otherwise the park takes `SOON`.
 fn assert_unparked(what: &str) {
     let start = Instant::now();
@@ -140,10 +143,10 @@ fn assert_unparked(what: &str) {
 /// Waits used to park the caller's thread, which consumed an `unpark` for other code.
 #[test]
 fn a_wait_does_not_consume_a_wake_up_of_the_callers_thread() {
-    let waits: [(&str, fn(Thread)); 3] = [
+    let waits: [NamedWait; 3] = [
         ("a call", |caller| {
             let unparked = limit("nested_waits::unpark", 60_000).call(move |token| {
-                // The caller is parked by now, or consumes the wake-up when it parks.
+                // The caller is parked by now, or parks later. Neither must consume this wake-up.
                 token.sleep(Duration::from_millis(20))?;
                 caller.unpark();
                 token.sleep(Duration::from_millis(20))

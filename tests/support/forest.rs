@@ -127,7 +127,7 @@ impl Forest {
         let cancellation = read(&token);
         match &cancellation {
             Some(cancellation) => {
-                assert!(above.is_empty() || cancellations.any(|above| above == *cancellation))
+                assert!(above.is_empty() || cancellations.any(|above| above == *cancellation));
             }
             None => assert_eq!(cancellations.next(), None),
         }
