@@ -170,8 +170,8 @@ fn two_running_callbacks_may_unregister_each_other() {
     });
 }
 
-/// Guards against a callback that waits for itself or for a later callback of its token, and against
-/// one that runs although it was taken back.
+/// Guards against a callback that waits for itself or for a later callback of its token, and
+/// against one that runs although it was taken back.
 #[test]
 fn callbacks_of_one_token_may_unregister_each_other_and_themselves() {
     for by_deadline in [false, true] {

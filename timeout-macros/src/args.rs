@@ -35,7 +35,8 @@ pub(crate) struct Args {
     pub(crate) runtime: Slot<Path>,
     /// All options as typed, in order.
     pub(crate) typed: Vec<Typed>,
-    /// A part of the text was not understood, so an option that seems to be left out may be the one meant by it.
+    /// A part of the text was not understood, so an option that seems to be left out may be the one
+    /// meant by it.
     pub(crate) garbled: bool,
 }
 
@@ -331,7 +332,8 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Value> 
     let value = input.parse::<Value>();
     value.map_err(|error| {
         skip_value(input);
-        // A value that breaks off is reported at the attribute as a whole, which says nothing about where.
+        // A value that breaks off is reported at the attribute as a whole, which says nothing about
+        // where.
         let broken_off = format!("{:?}", error.span()) == format!("{:?}", Span::call_site());
         if missing || broken_off {
             syn::Error::new_spanned(equals, key.expects())
@@ -341,7 +343,8 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Value> 
     })
 }
 
-/// Reads the word of an option, unless it is part of a value such as `config.limit` or `Duration::MAX`.
+/// Reads the word of an option, unless it is part of a value such as `config.limit` or
+/// `Duration::MAX`.
 fn word(input: ParseStream<'_>) -> Option<Ident> {
     let goes_on = input.peek2(Token![::]) || input.peek2(Token![.]) || input.peek2(Token![!]);
     if goes_on {
@@ -351,7 +354,8 @@ fn word(input: ParseStream<'_>) -> Option<Ident> {
     }
 }
 
-/// Skips to the next comma with an option behind it, or to the end. Other commas may be part of a broken value.
+/// Skips to the next comma with an option behind it, or to the end. Other commas may be part of a
+/// broken value.
 fn skip_value(input: ParseStream<'_>) {
     while !input.is_empty() && !in_front_of_option(input) {
         let _: syn::Result<TokenTree> = input.parse();

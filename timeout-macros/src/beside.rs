@@ -4,7 +4,8 @@ use syn::{Attribute, Meta};
 
 use crate::params::attribute_words;
 
-/// The attributes of functions that only the compiler and its tools read, and this macro. Any other may be a macro that reads names.
+/// The attributes of functions that only the compiler and its tools read, and this macro. Any other
+/// may be a macro that reads names.
 const INERT: [&str; 26] = [
     "allow",
     "automatically_derived",

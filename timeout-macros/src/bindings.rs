@@ -30,7 +30,8 @@ use crate::types;
 /// let _ = &cancel_token;
 /// ```
 ///
-/// So the operation takes every argument along, mentioned or not, and drops them in the order of a plain function.
+/// So the operation takes every argument along, mentioned or not, and drops them in the order of a
+/// plain function.
 pub(crate) fn all(plan: &Plan<'_>, here: Span) -> TokenStream {
     let bindings = Bindings { plan, here };
     plan.params
@@ -122,8 +123,9 @@ impl Bindings<'_> {
         }
     }
 
-    /// The argument as the options mention it: what they use is not unused. Each mention is used again behind the argument's binding, so
-    /// that an editor renames it together with the body, for which that binding is the argument.
+    /// The argument as the options mention it: what they use is not unused. Each mention is used
+    /// again behind the argument's binding, so that an editor renames it together with the body,
+    /// for which that binding is the argument.
     fn used(&self, argument: &Ident) -> Vec<Ident> {
         let wanted = std::slice::from_ref(argument);
         let options = self.plan.expressions.iter();
@@ -139,7 +141,8 @@ impl Bindings<'_> {
             .collect()
     }
 
-    /// The argument as it arrives. Where it must be owned and sent, a type that cannot be is reported at the type.
+    /// The argument as it arrives. Where it must be owned and sent, a type that cannot be is
+    /// reported at the type.
     fn argument_value(&self, ident: &Ident, ty: &Type) -> TokenStream {
         if !self.plan.run.moves_away() {
             return ident.to_token_stream();
@@ -153,8 +156,8 @@ impl Bindings<'_> {
         }
     }
 
-    /// The token under each name that the body uses. Where callers hand one in, what they hand in decides whether the
-    /// body gets a token of its own or a reference to it:
+    /// The token under each name that the body uses. Where callers hand one in, what they hand in
+    /// decides whether the body gets a token of its own or a reference to it:
     ///
     /// ```text
     /// let cancel_token = __form.bind(&__token);

@@ -16,7 +16,8 @@ pub(crate) struct Door {
     pub(crate) runtime: Option<Path>,
     /// The name of the body's token.
     pub(crate) token: Ident,
-    /// The same name in each hygiene context in which the body uses it; empty if the body does not ask.
+    /// The same name in each hygiene context in which the body uses it; empty if the body does not
+    /// ask.
     pub(crate) uses: Vec<Ident>,
     /// The options as typed.
     pub(crate) typed: Vec<Typed>,
@@ -47,7 +48,8 @@ impl Door {
         }
     }
 
-    /// The one mention of the runtime's path, so that a wrong one is one error, at the path; and the option words, which are found there.
+    /// The one mention of the runtime's path, so that a wrong one is one error, at the path; and
+    /// the option words, which are found there.
     pub(crate) fn open(&self, here: Span) -> TokenStream {
         let (path, place) = match &self.runtime {
             Some(path) => (path.to_token_stream(), here.located_at(path.span())),

@@ -64,7 +64,8 @@ const UNITS: [(&str, u128); 7] = [
 ///
 /// # Errors
 ///
-/// If `text` is empty, holds anything but such parts, or adds up to more than a [`Duration`] can hold.
+/// If `text` is empty, holds anything but such parts, or adds up to more than a [`Duration`] can
+/// hold.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let mut rest = text.trim();
     if rest.is_empty() {

@@ -1,8 +1,10 @@
-//! What an expansion holds for editors: the option words, each of which stands for a documented constant, and after a mistake the values
-//! as they are typed, where completion finds the arguments of the function.
+//! What an expansion holds for editors: the option words, each of which stands for a documented
+//! constant, and after a mistake the values as they are typed, where completion finds the arguments
+//! of the function.
 //!
-//! rust-analyzer expands the attribute twice to complete it: as it is typed, and with a word of its own at the cursor. It reads the types
-//! around the cursor from the first expansion, at the place that the second one gives, so both must be the same up to there.
+//! rust-analyzer expands the attribute twice to complete it: as it is typed, and with a word of its
+//! own at the cursor. It reads the types around the cursor from the first expansion, at the place
+//! that the second one gives, so both must be the same up to there.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -83,7 +85,8 @@ pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
     }
 }
 
-/// The values as typed, for an editor alone: they may be no expressions yet. The compiler does not even parse them.
+/// The values as typed, for an editor alone: they may be no expressions yet. The compiler does not
+/// even parse them.
 ///
 /// ```text
 /// #[allow(unexpected_cfgs)]
@@ -121,8 +124,8 @@ pub(crate) fn values(typed: &[Typed], answer: &TokenStream, here: Span) -> Token
     }
 }
 
-/// The word at the cursor, in a place where the constants are offered for it. It stands where the expansion without it has the path of
-/// the runtime.
+/// The word at the cursor, in a place where the constants are offered for it. It stands where the
+/// expansion without it has the path of the runtime.
 ///
 /// ```text
 /// use ::timeout_runtime::__timeout_options::intellijRulezz as _;

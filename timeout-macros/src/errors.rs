@@ -1,4 +1,5 @@
-//! The collector of mistakes: everything wrong with one use of the attribute, told in one compilation.
+//! The collector of mistakes: everything wrong with one use of the attribute, told in one
+//! compilation.
 
 use std::fmt::Display;
 

@@ -1,6 +1,7 @@
 //! A plan -> tokens. Nothing here can fail.
 //!
-//! Generated names are hygienic where they can be; items cannot, so these have names that nobody writes.
+//! Generated names are hygienic where they can be; items cannot, so these have names that nobody
+//! writes.
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -59,7 +60,8 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         expansion.call(),
     );
     let (inner_attrs, door) = (&body.attrs, plan.door.open(expansion.here));
-    // The braces keep their place: with any other, functions that nobody calls are no longer reported.
+    // The braces keep their place: with any other, functions that nobody calls are no longer
+    // reported.
     let block = braces(
         quote!(#inner_attrs #door #policy #asked #options #call),
         body.braces,
@@ -67,8 +69,9 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
     quote!(#(#attrs)* #vis #signature #block)
 }
 
-/// Where generated code seems to stand. With the hygiene of this crate, it is out of sight of lints about what the user wrote. At the word
-/// `fn`, the compiler's errors about it are at the function, and an editor that looks for the function by its name finds nothing else.
+/// Where generated code seems to stand. With the hygiene of this crate, it is out of sight of lints
+/// about what the user wrote. At the word `fn`, the compiler's errors about it are at the function,
+/// and an editor that looks for the function by its name finds nothing else.
 pub(crate) fn here(sig: &Signature) -> Span {
     Span::mixed_site().located_at(sig.fn_token.span)
 }
@@ -89,7 +92,8 @@ pub(crate) fn braces(tokens: TokenStream, span: Span) -> TokenTree {
 struct Expansion<'a> {
     plan: &'a Plan<'a>,
     here: Span,
-    /// The return type as it can be written inside the body, at the place where it is written outside.
+    /// The return type as it can be written inside the body, at the place where it is written
+    /// outside.
     answer: TokenStream,
 }
 
@@ -163,14 +167,15 @@ impl<'a> Expansion<'a> {
     /// __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__options, OPERATION)
     /// ```
     ///
-    /// For a function that returns a future, the operation makes it at the call, and callers get it with the call around it, in a
-    /// box if theirs is in one:
+    /// For a function that returns a future, the operation makes it at the call, and callers get it
+    /// with the call around it, in a box if theirs is in one:
     ///
     /// ```text
     /// __timeout_p::Box::pin(__timeout_p::returned_future_inline::<Result<usize, TimeoutError>, _, _, _>(__options, OPERATION))
     /// ```
     ///
-    /// With `fallback`, nothing is asked of the return type, and what it would have answered is handed over; `conversion` has the rest:
+    /// With `fallback`, nothing is asked of the return type, and what it would have answered is
+    /// handed over; `conversion` has the rest:
     ///
     /// ```text
     /// __timeout_p::sync_worker_or::<usize, _, _, _>(__options, __fallback, OPERATION, |__value| __timeout_p::ReturnValue(__value).ending())
@@ -233,8 +238,9 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// An operation that is polled in place lives inside the caller's future, and the call beside it. The body is no argument of
-    /// `pin!`: an editor would expand it a second time there, and renaming an argument would change half of the places.
+    /// An operation that is polled in place lives inside the caller's future, and the call beside
+    /// it. The body is no argument of `pin!`: an editor would expand it a second time there, and
+    /// renaming an argument would change half of the places.
     ///
     /// ```text
     /// let mut __call = __timeout_p::InlineCall::new(__options);
@@ -273,9 +279,10 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// A future that is the whole body has its call inside: it is an `async` block again, alone or boxed, which is what other attributes
-    /// look for in a function that returns a future, and whose braces they take for the user's. It has the arguments that the user's own
-    /// block mentions.
+    /// A future that is the whole body has its call inside: it is an `async` block again, alone or
+    /// boxed, which is what other attributes look for in a function that returns a future, and
+    /// whose braces they take for the user's. It has the arguments that the user's own block
+    /// mentions.
     ///
     /// ```text
     /// Box::pin(async move {
@@ -292,7 +299,8 @@ impl<'a> Expansion<'a> {
         made.around(quote_spanned!(here=> async move #block))
     }
 
-    /// What callers get, where that is more than the return type says. With `on_late`, the answer is wrapped until a caller has it:
+    /// What callers get, where that is more than the return type says. With `on_late`, the answer
+    /// is wrapped until a caller has it:
     ///
     /// ```text
     /// __timeout_p::sync_worker_or::<__timeout_p::LateGuard<Option<Connection>, _>, _, _, _>(
@@ -330,7 +338,8 @@ impl<'a> Expansion<'a> {
         })
     }
 
-    /// The operation, with its answer wrapped by the runtime's function `wrap` where there is an `on_late`.
+    /// The operation, with its answer wrapped by the runtime's function `wrap` where there is an
+    /// `on_late`.
     fn guarded(&self, wrap: &str, operation: TokenStream) -> TokenStream {
         if self.plan.on_late.is_none() {
             return operation;
@@ -345,8 +354,9 @@ impl<'a> Expansion<'a> {
     /// { BINDINGS ({ BODY }) }
     /// ```
     ///
-    /// The inner braces are the user's, untouched, and in parentheses so that they do not count as needless. The outer
-    /// ones have the rules of this crate's edition: what the last expression of a body borrows may be a binding.
+    /// The inner braces are the user's, untouched, and in parentheses so that they do not count as
+    /// needless. The outer ones have the rules of this crate's edition: what the last expression of
+    /// a body borrows may be a binding.
     ///
     /// For an `async fn`:
     ///
@@ -360,10 +370,11 @@ impl<'a> Expansion<'a> {
     /// }
     /// ```
     ///
-    /// The block of a returned future is turned into the same, with the words and the arguments that it has.
+    /// The block of a returned future is turned into the same, with the words and the arguments
+    /// that it has.
     ///
-    /// An async block cannot name the type of its answer, but its first `return` can, so that a mismatch is reported at
-    /// the expression that does not match.
+    /// An async block cannot name the type of its answer, but its first `return` can, so that a
+    /// mismatch is reported at the expression that does not match.
     ///
     /// Where the answer may be a future, as a `JoinHandle` is, the body is what a `return` returns:
     /// clippy asks to await the last expression of an async block that is a future. Behind a body
@@ -388,7 +399,8 @@ impl<'a> Expansion<'a> {
         quote_spanned!(*here=> async move { #pin #bindings #body })
     }
 
-    /// The token that the runtime hands to the operation. A body that does not ask gets none, and none is made.
+    /// The token that the runtime hands to the operation. A body that does not ask gets none, and
+    /// none is made.
     fn parameter(&self) -> TokenStream {
         if self.plan.door.uses.is_empty() {
             quote_spanned!(self.here=> (): ())

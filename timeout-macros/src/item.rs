@@ -18,7 +18,8 @@ pub(crate) struct Item {
     pub(crate) body: Body,
 }
 
-/// A body between braces, never looked into but for its first attributes and the names in it; or the word that stands for it in an editor.
+/// A body between braces, never looked into but for its first attributes and the names in it; or
+/// the word that stands for it in an editor.
 pub(crate) struct Body {
     /// The attributes at the top of the body, `#![…]`.
     pub(crate) attrs: TokenStream,
@@ -110,7 +111,8 @@ impl Body {
         }
     }
 
-    /// The body whose place an editor has marked with `fixup`. No other token may have that place, or the body would be put back there too.
+    /// The body whose place an editor has marked with `fixup`. No other token may have that place,
+    /// or the body would be put back there too.
     fn replaced(fixup: Ident) -> Self {
         Self {
             attrs: TokenStream::new(),
@@ -164,7 +166,8 @@ fn with_tokens(group: &Group, tokens: TokenStream) -> Group {
     new
 }
 
-/// The tokens of an item that comes whole through a `macro_rules!` as `$item:item`, out of its invisible group.
+/// The tokens of an item that comes whole through a `macro_rules!` as `$item:item`, out of its
+/// invisible group.
 fn visible(tokens: TokenStream) -> TokenStream {
     match only(tokens.clone()) {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {

@@ -1,5 +1,5 @@
-//! The `#[timeout]` attribute of the `timeout-runtime` crate, which re-exports it. Depend on that crate alone: the code
-//! that the attribute generates calls into it.
+//! The `#[timeout]` attribute of the `timeout-runtime` crate, which re-exports it. Depend on that
+//! crate alone: the code that the attribute generates calls into it.
 
 #![forbid(unsafe_code)]
 
@@ -62,8 +62,8 @@ use crate::site::Site;
 /// }
 /// ```
 ///
-/// The signature stays as it is written. Callers get the operation's answer, or what the return type makes of a
-/// `TimeoutError`.
+/// The signature stays as it is written. Callers get the operation's answer, or what the return
+/// type makes of a `TimeoutError`.
 ///
 /// # Arguments
 ///
@@ -84,12 +84,14 @@ use crate::site::Site;
 /// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuse to start while so many operations of this function run abandoned |
 /// | `crate` | path, or string that holds one | `::timeout_runtime` | where the runtime is, if it is renamed or re-exported |
 ///
-/// One of `ms`, `secs` and `limit` sets the limit; it may be left out where `deadline` is given. A literal limit of zero does not compile; an expression that comes out as
-/// zero means that the call has expired when it begins. Strings are read at compile time: whole numbers, each with one of
+/// One of `ms`, `secs` and `limit` sets the limit; it may be left out where `deadline` is given. A
+/// literal limit of zero does not compile; an expression that comes out as zero means that the call
+/// has expired when it begins. Strings are read at compile time: whole numbers, each with one of
 /// the units `ns`, `us`, `ms`, `s`, `m`, `h` and `d`.
 ///
-/// Expressions may use `self` and the arguments that are plain names. Each is evaluated once per call, in the order in
-/// which they are written, before the arguments move; what it borrows or locks is free again right after.
+/// Expressions may use `self` and the arguments that are plain names. Each is evaluated once per
+/// call, in the order in which they are written, before the arguments move; what it borrows or
+/// locks is free again right after.
 ///
 /// # Where the operation runs
 ///
@@ -102,13 +104,16 @@ use crate::site::Site;
 /// | `async fn` | `"worker"` | polled on a pooled thread; its future need not be `Send` | no |
 /// | `fn` that returns a future | `"inline"` (default) | polled in place, and dropped at the limit | yes |
 ///
-/// Where it may not borrow, its arguments and its answer must be `Send + 'static`: take `String` for `&str`, `Arc<T>` for
-/// `&T`, `self: Arc<Self>` for `&self`. `cancel = false` goes with neither `run = "inline"` nor `grace`.
+/// Where it may not borrow, its arguments and its answer must be `Send + 'static`: take `String`
+/// for `&str`, `Arc<T>` for `&T`, `self: Arc<Self>` for `&self`. `cancel = false` goes with neither
+/// `run = "inline"` nor `grace`.
 ///
-/// A lifetime that a type hides, as in `Rows` for `Rows<'_>`, shows to the compiler alone. Its error then is E0521, that the argument
-/// must outlive `'static`: take an owned value, or set `run = "inline"`.
+/// A lifetime that a type hides, as in `Rows` for `Rows<'_>`, shows to the compiler alone. Its
+/// error then is E0521, that the argument must outlive `'static`: take an owned value, or set `run
+/// = "inline"`.
 ///
-/// The clock of a `fn` starts when it is called, that of an `async fn` when its future is first polled.
+/// The clock of a `fn` starts when it is called, that of an `async fn` when its future is first
+/// polled.
 ///
 /// A `fn` returns a future if its return type is spelled `impl Future<Output = R> + …` or
 /// `Pin<Box<dyn Future<Output = R> + …>>`, which is what `#[async_trait]` makes of methods: put
@@ -120,11 +125,13 @@ use crate::site::Site;
 ///
 /// # The token
 ///
-/// A body that names `cancel_token`, in code, in the arguments of a macro or in a format string such as
-/// `"{cancel_token:?}"`, gets a `CancelToken` of that name. A `let` of the same name wins over it.
+/// A body that names `cancel_token`, in code, in the arguments of a macro or in a format string
+/// such as `"{cancel_token:?}"`, gets a `CancelToken` of that name. A `let` of the same name wins
+/// over it.
 ///
-/// A parameter of that name is the caller's token, a `CancelToken` or a `&CancelToken`. In the body, the name then stands
-/// for a token that fires with the caller's and at the end of this call, whichever comes first.
+/// A parameter of that name is the caller's token, a `CancelToken` or a `&CancelToken`. In the
+/// body, the name then stands for a token that fires with the caller's and at the end of this call,
+/// whichever comes first.
 ///
 /// ```
 /// use timeout_runtime::{CancelToken, TimeoutError, timeout};
@@ -140,8 +147,8 @@ use crate::site::Site;
 ///
 /// # Return types
 ///
-/// The return type implements `FromTimeout`: `Result<T, E>` with `E: From<TimeoutError> + Debug`, `Option<T>`, or a type of
-/// your own. Any other type takes a `fallback`:
+/// The return type implements `FromTimeout`: `Result<T, E>` with `E: From<TimeoutError> + Debug`,
+/// `Option<T>`, or a type of your own. Any other type takes a `fallback`:
 ///
 /// ```
 /// use timeout_runtime::timeout;
@@ -157,8 +164,9 @@ use crate::site::Site;
 /// A success that a poll of an inline `async fn` returns is never too late: it is the outcome, also
 /// after the deadline.
 ///
-/// An answer that does not count, or that nobody waits for any more, is dropped. With `on_late` it goes to that function instead, whole, be
-/// it an `Ok` or an `Err`, so that a resource in it can be given back:
+/// An answer that does not count, or that nobody waits for any more, is dropped. With `on_late` it
+/// goes to that function instead, whole, be it an `Ok` or an `Err`, so that a resource in it can be
+/// given back:
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -184,28 +192,35 @@ use crate::site::Site;
 /// # Ok::<(), TimeoutError>(())
 /// ```
 ///
-/// It is called once for each such answer, where that would be dropped: on the worker, in the task or on the calling thread, wherever the operation ran; or
-/// where a future is dropped whose operation had answered already. No call is around it, and on a worker no Tokio runtime. It is called before the late event, and
-/// after the verdict event where the call had returned by then; elsewhere it may come before that, since neither side of a call waits for the other. A panic in it
-/// changes nothing. A panic of the operation is no answer. Where the operation runs elsewhere, the function must be `Send + 'static` too.
+/// It is called once for each such answer, where that would be dropped: on the worker, in the task
+/// or on the calling thread, wherever the operation ran; or where a future is dropped whose
+/// operation had answered already. No call is around it, and on a worker no Tokio runtime. It is
+/// called before the late event, and after the verdict event where the call had returned by then;
+/// elsewhere it may come before that, since neither side of a call waits for the other. A panic in
+/// it changes nothing. A panic of the operation is no answer. Where the operation runs elsewhere,
+/// the function must be `Send + 'static` too.
 ///
 /// # Functions
 ///
-/// Free and associated functions, methods with any receiver and methods of trait implementations, sync, `async` or returning a
-/// future, generic or not, with any patterns and attributes on their arguments. Where an argument is a pattern, rustdoc shows a
-/// generated name. Arguments drop when the operation ends, in the order of a plain function.
+/// Free and associated functions, methods with any receiver and methods of trait implementations,
+/// sync, `async` or returning a future, generic or not, with any patterns and attributes on their
+/// arguments. Where an argument is a pattern, rustdoc shows a generated name. Arguments drop when
+/// the operation ends, in the order of a plain function.
 ///
-/// Not `const fn`, `extern fn`, variadic functions, methods without a body, functions that never return, and `unsafe fn`
-/// unless it runs inline. `#[track_caller]` has no effect on the body.
+/// Not `const fn`, `extern fn`, variadic functions, methods without a body, functions that never
+/// return, and `unsafe fn` unless it runs inline. `#[track_caller]` has no effect on the body.
 ///
-/// Of two attributes that wrap a function the lower one wraps the upper one. So `#[tracing::instrument]` below has its span around the whole
-/// call and records the `TimeoutError` of a call without a result; above, its span is around the operation. Where the attributes below may
-/// read the names in a pattern, the pattern stays in the signature, and parts that it leaves out stay with the caller. Below `#[rstest]`, which has a `timeout` of its own, write
-/// `#[timeout_runtime::timeout(…)]`, behind the cases; there it wraps the test that is made of each case, and the body finds its token
-/// with `CancelToken::current()` only.
+/// Of two attributes that wrap a function the lower one wraps the upper one. So
+/// `#[tracing::instrument]` below has its span around the whole call and records the `TimeoutError`
+/// of a call without a result; above, its span is around the operation. Where the attributes below
+/// may read the names in a pattern, the pattern stays in the signature, and parts that it leaves
+/// out stay with the caller. Below `#[rstest]`, which has a `timeout` of its own, write
+/// `#[timeout_runtime::timeout(…)]`, behind the cases; there it wraps the test that is made of each
+/// case, and the body finds its token with `CancelToken::current()` only.
 ///
-/// Above or below `#[test_case(…)]` of `ntest` the limit is that of each case. Below it, write every value as a literal, as in
-/// `fallback = "panic_on_timeout"`, and the attribute without a path: that macro panics on anything else.
+/// Above or below `#[test_case(…)]` of `ntest` the limit is that of each case. Below it, write
+/// every value as a literal, as in `fallback = "panic_on_timeout"`, and the attribute without a
+/// path: that macro panics on anything else.
 ///
 /// # What it writes
 ///
@@ -246,8 +261,8 @@ fn expand(args: TokenStream, typed: TokenStream) -> TokenStream {
     expansion(args, typed, None, is_right).0
 }
 
-/// The expansion of `typed`, and whether there is no mistake. The option word `completed` is offered for completion. Without `may_wrap`,
-/// the expansion looks as after a mistake.
+/// The expansion of `typed`, and whether there is no mistake. The option word `completed` is
+/// offered for completion. Without `may_wrap`, the expansion looks as after a mistake.
 fn expansion(
     args: TokenStream,
     typed: TokenStream,

@@ -7,8 +7,8 @@ use syn::{
     Pat, PatIdent,
 };
 
-/// The mentions of `names` as values in `expr`. Left out are what is called, which is a function, and what a closure, a block or a
-/// pattern inside `expr` binds anew.
+/// The mentions of `names` as values in `expr`. Left out are what is called, which is a function,
+/// and what a closure, a block or a pattern inside `expr` binds anew.
 pub(crate) fn all(expr: &TokenStream, names: &[Ident]) -> Vec<Ident> {
     let mut search = Mentions {
         names,
@@ -67,7 +67,8 @@ impl Mentions<'_> {
         self.bound.truncate(outer);
     }
 
-    /// Notes the names among what a macro is given, but for fields and for what is given a value or a type.
+    /// Notes the names among what a macro is given, but for fields and for what is given a value or
+    /// a type.
     fn tokens(&mut self, tokens: TokenStream) {
         let is = |token: Option<&TokenTree>, sign: &[char]| matches!(token, Some(TokenTree::Punct(punct)) if sign.contains(&punct.as_char()));
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();

@@ -12,8 +12,9 @@ use crate::slot::Given;
 use crate::token;
 use crate::values::Time;
 
-/// What this call asks for. Each option is a statement of its own, in the order in which they are written, so that
-/// a lock which one of them takes is free again for the next and for the operation:
+/// What this call asks for. Each option is a statement of its own, in the order in which they are
+/// written, so that a lock which one of them takes is free again for the next and for the
+/// operation:
 ///
 /// ```text
 /// #[timeout(ms = self.config.lock().ms, grace = "5ms")] async fn load(&self, cancel_token: CancelToken) -> …
@@ -69,8 +70,9 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
     }
 }
 
-/// The caller's token stops the call as well. Its type is judged by the runtime, at the type; what the body gets
-/// in its place has the type that comes out, so that a wrong one is one error. A token that may not be there:
+/// The caller's token stops the call as well. Its type is judged by the runtime, at the type; what
+/// the body gets in its place has the type that comes out, so that a wrong one is one error. A
+/// token that may not be there:
 ///
 /// ```text
 /// let __form = __timeout_p::ByValue;
@@ -82,7 +84,8 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
 /// let _ = &cancel_token;
 /// ```
 ///
-/// The second mention is made of the name in the attribute, if there is one: an editor renames the two together.
+/// The second mention is made of the name in the attribute, if there is one: an editor renames the
+/// two together.
 fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     let (Kind::Token { ident, ty, .. }, conditions) = (&param.kind, &param.conditions) else {
         return TokenStream::new();

@@ -35,7 +35,8 @@ pub(crate) enum Kind {
         ident: Ident,
         ty: Box<Type>,
     },
-    /// A pattern that stays in the signature, for macros that read the names in it; each part is bound again.
+    /// A pattern that stays in the signature, for macros that read the names in it; each part is
+    /// bound again.
     Parts {
         pat: Box<Pat>,
         parts: Vec<PatIdent>,
@@ -262,7 +263,8 @@ impl From<&Param> for FnArg {
     }
 }
 
-/// Whether all that the pattern takes out of its argument can move on: not where a part borrows, or cannot be seen.
+/// Whether all that the pattern takes out of its argument can move on: not where a part borrows, or
+/// cannot be seen.
 fn can_be_bound_again(pat: &Pat) -> bool {
     struct Search(bool);
 
@@ -322,7 +324,8 @@ enum Role {
 fn role(attr: &Attribute) -> Role {
     match &attr.meta {
         Meta::List(list) if list.path.is_ident("cfg_attr") => {
-            // What follows the condition decides; a list that holds `cfg` has to stand in both places.
+            // What follows the condition decides; a list that holds `cfg` has to stand in both
+            // places.
             let roles = attribute_words(list.tokens.clone())
                 .map(|word| role_of_word(&word))
                 .collect::<Vec<_>>();

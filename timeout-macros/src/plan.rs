@@ -200,8 +200,8 @@ fn check_covered(shape: Shape<'_>, errors: &mut Errors) {
     }
 }
 
-/// A macro that is left below gets what this one has written. `#[instrument]` looks for the future at the end of the body, and for the
-/// names in the signature; above, it gets both as typed.
+/// A macro that is left below gets what this one has written. `#[instrument]` looks for the future
+/// at the end of the body, and for the names in the signature; above, it gets both as typed.
 fn check_instrument(item: &Item, params: &[Param], made: &Made, errors: &mut Errors) {
     let Some(instrument) = beside::instrument(&item.attrs) else {
         return;
@@ -219,7 +219,8 @@ fn check_instrument(item: &Item, params: &[Param], made: &Made, errors: &mut Err
     }
 }
 
-/// Whether the operation runs where the attribute seems to say. What was not understood may have been meant to say something else.
+/// Whether the operation runs where the attribute seems to say. What was not understood may have
+/// been meant to say something else.
 fn is_place_clear(args: &Args) -> bool {
     match &args.run {
         Slot::Given(_) => true,
@@ -228,7 +229,8 @@ fn is_place_clear(args: &Args) -> bool {
     }
 }
 
-/// Where the operation runs and how it ends, as far as it is told; `None` where that does not go together.
+/// Where the operation runs and how it ends, as far as it is told; `None` where that does not go
+/// together.
 fn run(
     run: &Slot<Place>,
     cancel: &Slot<bool>,
@@ -355,8 +357,9 @@ fn check_error(shape: Shape<'_>, errors: &mut Errors) {
     }
 }
 
-/// Options are evaluated before the patterns take arguments apart: the first mention in each is a mistake. Where an argument has the name of a part as well, a macro has told
-/// them apart, and so does rustc.
+/// Options are evaluated before the patterns take arguments apart: the first mention in each is a
+/// mistake. Where an argument has the name of a part as well, a macro has told them apart, and so
+/// does rustc.
 fn check_parts(params: &[Param], options: &[TokenStream], errors: &mut Errors) {
     let named: Vec<_> = params.iter().filter_map(Param::name).collect();
     let unconditional = params.iter().filter(|param| param.conditions.is_empty());
@@ -373,7 +376,8 @@ fn check_parts(params: &[Param], options: &[TokenStream], errors: &mut Errors) {
     }
 }
 
-/// An operation elsewhere owns all it works on. Parameters with conditions may not be there, and are left to rustc.
+/// An operation elsewhere owns all it works on. Parameters with conditions may not be there, and
+/// are left to rustc.
 fn check_borrows(params: &[Param], shape: Shape<'_>, run: &Run, errors: &mut Errors) {
     let (place, signal) = match run {
         Run::SyncWorker(signal) | Run::AsyncWorker(signal) => ("on a worker", signal),
@@ -386,7 +390,8 @@ fn check_borrows(params: &[Param], shape: Shape<'_>, run: &Run, errors: &mut Err
         let Some(borrow) = param.first_borrow() else {
             continue;
         };
-        // Callers wait for a change to what is theirs, or for a part of it: to take an owned value alone would not do.
+        // Callers wait for a change to what is theirs, or for a part of it: to take an owned value
+        // alone would not do.
         let mut remedy = if borrow.is_mut || lends {
             "take and return owned values".to_owned()
         } else {

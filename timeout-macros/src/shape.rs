@@ -1,4 +1,5 @@
-//! What kind of function it is: who waits for the operation, and where the signature names the answer.
+//! What kind of function it is: who waits for the operation, and where the signature names the
+//! answer.
 
 use proc_macro2::Ident;
 use syn::punctuated::Punctuated;

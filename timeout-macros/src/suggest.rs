@@ -15,7 +15,8 @@ pub(crate) fn expected(meant: Option<impl Display>, words: impl Display) -> Stri
     format!("{}expected one of {words}", meant.unwrap_or_default())
 }
 
-/// The candidate closest to `word`, if it is within one slip for every three letters. Capital letters are no slips.
+/// The candidate closest to `word`, if it is within one slip for every three letters. Capital
+/// letters are no slips.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -7,8 +7,9 @@ use syn::ext::IdentExt;
 
 /// The identifiers under which `body` looks for `name`, one for each hygiene context that does.
 ///
-/// Identifiers count wherever they stand, and so do string literals that would capture the name when used as a
-/// format string. A binding made of each returned identifier is in scope of every use that was found.
+/// Identifiers count wherever they stand, and so do string literals that would capture the name
+/// when used as a format string. A binding made of each returned identifier is in scope of every
+/// use that was found.
 pub(crate) fn uses(body: &TokenStream, name: &Ident) -> Vec<Ident> {
     let mut search = Search {
         name,
@@ -23,14 +24,14 @@ pub(crate) fn uses(body: &TokenStream, name: &Ident) -> Vec<Ident> {
     search.found
 }
 
-/// Whether `ident` stands for code that rust-analyzer cannot parse while it is typed. The code itself comes back in the expansion, in the
-/// place of this identifier.
+/// Whether `ident` stands for code that rust-analyzer cannot parse while it is typed. The code
+/// itself comes back in the expansion, in the place of this identifier.
 pub(crate) fn is_fixup(ident: &Ident) -> bool {
     ident == "__ra_fixup"
 }
 
-/// `typed` if it stands for the same thing as `name`, else `name`. An editor renames a binding together with the identifier that it is
-/// made of.
+/// `typed` if it stands for the same thing as `name`, else `name`. An editor renames a binding
+/// together with the identifier that it is made of.
 pub(crate) fn tied(name: Ident, typed: &Ident) -> Ident {
     if shares_context(name.span(), typed.span()) {
         typed.clone()
@@ -80,14 +81,17 @@ pub(crate) fn shares_context(one: Span, other: Span) -> bool {
     share_context(one, other, |one, other| one.located_at(other))
 }
 
-/// Whether names at these two spans stand for the same thing: whether the first, moved to the place of the second, is the second.
+/// Whether names at these two spans stand for the same thing: whether the first, moved to the place
+/// of the second, is the second.
 ///
-/// The compiler and editors print spans in formats of their own, and compare none. What they print is only compared here, and not read.
+/// The compiler and editors print spans in formats of their own, and compare none. What they print
+/// is only compared here, and not read.
 fn share_context<S: Copy + Debug>(one: S, other: S, located_at: impl Fn(S, S) -> S) -> bool {
     format!("{:?}", located_at(one, other)) == format!("{other:?}")
 }
 
-/// Whether a string literal holds `{name}` or `{name:…}`, as format strings spell a captured argument.
+/// Whether a string literal holds `{name}` or `{name:…}`, as format strings spell a captured
+/// argument.
 fn captures(literal: &Literal, name: &str) -> bool {
     let text = literal.to_string();
     let string = text.starts_with(['"', 'r']);
@@ -179,7 +183,8 @@ mod tests {
         }
     }
 
-    // Each use of the token was taken for a context of its own in an editor, since its spans print another way than the compiler's.
+    // Each use of the token was taken for a context of its own in an editor, since its spans print
+    // another way than the compiler's.
     #[test]
     fn contexts_are_told_apart_in_every_format() {
         fn check<S: Copy + Debug>(span: fn(u32, [u32; 2]) -> S, located_at: fn(S, S) -> S) {
@@ -199,7 +204,8 @@ mod tests {
         check(Editor, |one, other| Editor(one.0, other.1));
     }
 
-    // An editor replaces each token that it renames: where the attribute's own name is not the binding, its rename breaks the body.
+    // An editor replaces each token that it renames: where the attribute's own name is not the
+    // binding, its rename breaks the body.
     #[test]
     fn the_name_in_the_attribute_is_the_binding() {
         let tokens: TokenStream = "stop { stop; \"{stop}\" }".parse().expect("balanced");

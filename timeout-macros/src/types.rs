@@ -19,7 +19,8 @@ pub(crate) struct Borrow {
 
 /// The first borrow that shows in `ty`: a reference or a lifetime, other than `'static`.
 ///
-/// What function types take and give, as in `fn(&str)` or `impl Fn(&str)`, is not held by them, and no borrow.
+/// What function types take and give, as in `fn(&str)` or `impl Fn(&str)`, is not held by them, and
+/// no borrow.
 pub(crate) fn first_borrow(ty: &Type) -> Option<Borrow> {
     let mut search = Borrows {
         found: None,

@@ -11,7 +11,8 @@ use crate::params::Param;
 use crate::shape::Shape;
 use crate::site::Site;
 
-/// The function as typed, after a mistake: its token is bound, so that the body means what it will mean.
+/// The function as typed, after a mistake: its token is bound, so that the body means what it will
+/// mean.
 ///
 /// ```text
 /// fn scan(rows: Vec<Row>) -> Result<usize, TimeoutError> {

@@ -219,7 +219,8 @@ pub(crate) fn identifier(value: &Value, key: &Key) -> syn::Result<Ident> {
     }
 }
 
-/// References to an expression that is not a literal, or to each of several between brackets, which may differ in their types.
+/// References to an expression that is not a literal, or to each of several between brackets, which
+/// may differ in their types.
 pub(crate) fn references(value: &Value, key: &Key) -> syn::Result<Vec<TokenStream>> {
     let reference = |value: &Value| {
         expression(value, key)?;
@@ -265,8 +266,9 @@ pub(crate) fn moment(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     })
 }
 
-/// A closure of one argument, a string that holds a path, or any other expression that is not a literal. Some macros that read the
-/// attributes below them, such as the `test_case` of `ntest`, panic unless all values are literals.
+/// A closure of one argument, a string that holds a path, or any other expression that is not a
+/// literal. Some macros that read the attributes below them, such as the `test_case` of `ntest`,
+/// panic unless all values are literals.
 pub(crate) fn function(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     match visible(&value.expr) {
         Expr::Closure(ExprClosure {

@@ -1,6 +1,8 @@
-//! The options of `#[timeout]` as an editor shows them: the words that are typed in the attribute stand for these constants.
+//! The options of `#[timeout]` as an editor shows them: the words that are typed in the attribute
+//! stand for these constants.
 //!
-//! The documentation of the attribute has the same, with the default of each. `crate`, where the runtime is, cannot be a name here.
+//! The documentation of the attribute has the same, with the default of each. `crate`, where the
+//! runtime is, cannot be a name here.
 
 #![allow(non_upper_case_globals)]
 
@@ -32,7 +34,8 @@ pub const limit: () = ();
 /// `cancel = false`
 pub const cancel: () = ();
 
-/// How long after the cancellation a result still counts: a string with units, or an expression of type `Duration`.
+/// How long after the cancellation a result still counts: a string with units, or an expression of
+/// type `Duration`.
 ///
 /// `grace = "250ms"`
 pub const grace: () = ();
@@ -47,7 +50,8 @@ pub const run: () = ();
 /// `token = stop`
 pub const token: () = ();
 
-/// Further tokens that cancel this call, taken by reference: a `CancelToken`, an `Option` of one, a slice, or several in brackets.
+/// Further tokens that cancel this call, taken by reference: a `CancelToken`, an `Option` of one, a
+/// slice, or several in brackets.
 ///
 /// `upstream = [shutdown, request]`
 pub const upstream: () = ();
@@ -62,7 +66,8 @@ pub const deadline: () = ();
 /// `inherit = false`
 pub const inherit: () = ();
 
-/// A function of `TimeoutError` that gives callers their value when there is no result. It makes any return type possible.
+/// A function of `TimeoutError` that gives callers their value when there is no result. It makes
+/// any return type possible.
 ///
 /// `fallback = |_| 0`
 pub const fallback: () = ();
@@ -72,7 +77,8 @@ pub const fallback: () = ();
 /// `on_late = give_back`
 pub const on_late: () = ();
 
-/// Refuses to start while so many operations of this function are abandoned: an integer, or an expression of type `usize`.
+/// Refuses to start while so many operations of this function are abandoned: an integer, or an
+/// expression of type `usize`.
 ///
 /// `max_abandoned = 8`
 pub const max_abandoned: () = ();

@@ -5,7 +5,8 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use super::mistakes::errors;
 use super::{expand, split};
 
-// An editor asks for the expansion while the user types; what goes missing then is not found by callers.
+// An editor asks for the expansion while the user types; what goes missing then is not found by
+// callers.
 #[test]
 fn half_typed_input_keeps_signature_and_body() {
     let items = [

@@ -1,4 +1,5 @@
-//! What an editor gets: names of the expansion that are tokens of the input, and tokens that are half typed.
+//! What an editor gets: names of the expansion that are tokens of the input, and tokens that are
+//! half typed.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -65,7 +66,8 @@ fn bound(words: &[Word], name: &str) -> Vec<Option<usize>> {
     named.map(|binding| binding.place).collect()
 }
 
-// The body was an argument of `pin!`. An editor expands it twice then, and renaming a `mut` argument deletes its `mut`.
+// The body was an argument of `pin!`. An editor expands it twice then, and renaming a `mut`
+// argument deletes its `mut`.
 #[test]
 fn no_argument_is_bound_inside_a_macro_call() {
     for run in ["inline", "task", "worker"] {
@@ -90,7 +92,8 @@ fn no_argument_is_bound_inside_a_macro_call() {
     }
 }
 
-// Renaming an argument left the attribute behind: its mention was another variable than the one of the body.
+// Renaming an argument left the attribute behind: its mention was another variable than the one of
+// the body.
 #[test]
 fn a_mention_in_an_option_is_used_beside_the_binding() {
     for (args, mentions) in [
@@ -157,8 +160,9 @@ fn places(expansion: TokenStream) -> Vec<std::ops::Range<usize>> {
     all
 }
 
-// An editor puts `__ra_fixup` in place of what it cannot parse, and puts that back into the expansion. A function whose whole body was
-// replaced was taken for one without a body, so nothing in it could be completed.
+// An editor puts `__ra_fixup` in place of what it cannot parse, and puts that back into the
+// expansion. A function whose whole body was replaced was taken for one without a body, so nothing
+// in it could be completed.
 #[test]
 fn a_body_that_an_editor_has_replaced_is_a_body() {
     for (args, name) in [
@@ -194,7 +198,8 @@ fn a_body_that_an_editor_has_replaced_is_a_body() {
     assert_eq!(bound(&words, "cancel_token"), [source.find("cancel_token")]);
 }
 
-// Each generated token was at the function's name, so going to its definition offered up to seventeen places.
+// Each generated token was at the function's name, so going to its definition offered up to
+// seventeen places.
 #[test]
 fn the_name_of_a_function_is_found_once() {
     for args in [
@@ -221,7 +226,8 @@ fn the_name_of_a_function_is_found_once() {
 /// What rust-analyzer puts at the cursor.
 const AT_CURSOR: &str = "intellijRulezz";
 
-/// Both expansions that an editor makes to complete at the `|` in `args`, as text without blanks, and the place of the cursor in the second.
+/// Both expansions that an editor makes to complete at the `|` in `args`, as text without blanks,
+/// and the place of the cursor in the second.
 fn completing(args: &str, item: &str) -> (String, String, usize) {
     let text = |args: &str| {
         let text = expand(&format!("#[timeout({args})] {item}")).to_string();
@@ -235,7 +241,8 @@ fn completing(args: &str, item: &str) -> (String, String, usize) {
     (typed, with_cursor, place)
 }
 
-// The two expansions differed in front of a half-typed value, and the editor looked for its type in the wrong place.
+// The two expansions differed in front of a half-typed value, and the editor looked for its type in
+// the wrong place.
 #[test]
 fn a_half_typed_value_is_completed_among_the_arguments() {
     for args in [

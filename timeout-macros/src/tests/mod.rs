@@ -16,7 +16,8 @@ fn expand(source: &str) -> TokenStream {
     crate::expand(args, item)
 }
 
-/// What stands between the parentheses of the attribute in front of `source`, and what stands behind the attribute.
+/// What stands between the parentheses of the attribute in front of `source`, and what stands
+/// behind the attribute.
 fn split(source: &str) -> (TokenStream, TokenStream) {
     let mut tokens = source
         .parse::<TokenStream>()

@@ -1,7 +1,8 @@
 //! Attributes and items by chance: whatever comes in, the promises in `promises.rs` hold.
 //!
-//! `cargo test` tries the same cases each time. `TIMEOUT_FUZZ_SECS=60 cargo test -p timeout-macros random` tries new ones for a minute;
-//! a failure is reported in as few tokens as it takes, with its seed, and `TIMEOUT_FUZZ_SEED` tries that one alone.
+//! `cargo test` tries the same cases each time. `TIMEOUT_FUZZ_SECS=60 cargo test -p timeout-macros
+//! random` tries new ones for a minute; a failure is reported in as few tokens as it takes, with
+//! its seed, and `TIMEOUT_FUZZ_SEED` tries that one alone.
 
 mod chance;
 mod durations;
@@ -30,7 +31,8 @@ struct Case {
     mistakes: Option<usize>,
 }
 
-/// Calls `check` with one seed after the other: `times` of them, or for as long as the environment says.
+/// Calls `check` with one seed after the other: `times` of them, or for as long as the environment
+/// says.
 fn for_seeds(times: u64, mut check: impl FnMut(u64)) {
     let number = |name: &str| {
         let text = std::env::var(name).ok()?;

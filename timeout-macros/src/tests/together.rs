@@ -3,7 +3,8 @@
 use super::expand;
 use super::mistakes::{WORDS, check, check_args, errors};
 
-// A misspelt `run`, or one that a missing comma had swallowed, was told together with what the default in its place would have broken.
+// A misspelt `run`, or one that a missing comma had swallowed, was told together with what the
+// default in its place would have broken.
 #[test]
 fn what_was_not_understood_has_no_consequences() {
     for (args, mistake) in [
@@ -26,7 +27,8 @@ fn what_was_not_understood_has_no_consequences() {
     }
 }
 
-// Nobody was told of a borrow as long as the value of `cancel` was refused, though `run` said where the operation goes.
+// Nobody was told of a borrow as long as the value of `cancel` was refused, though `run` said where
+// the operation goes.
 #[test]
 fn a_refused_flag_hides_no_other_mistake() {
     let flag = "`cancel` takes `true` or `false`, as in `cancel = false`";

@@ -139,8 +139,9 @@ pub trait TimeoutFutureExt: Future + Sized {
         Within::new(options_here().limit(limit), self)
     }
 
-    /// Runs the future until `deadline` at the latest: a [`Deadline`] or an instant. Several futures
-    /// can share one deadline. The error [is "deadline exceeded"](TimeoutError::is_deadline_exceeded).
+    /// Runs the future until `deadline` at the latest: a [`Deadline`] or an instant. Several
+    /// futures can share one deadline. The error [is "deadline
+    /// exceeded"](TimeoutError::is_deadline_exceeded).
     ///
     /// In all else as [`within`]: a deadline that has passed refuses the future without a poll.
     ///

@@ -192,9 +192,9 @@ impl Default for CancelToken {
     }
 }
 
-/// Clones are equal; a [`child`](CancelToken::child) and a [`linked`](CancelToken::linked) token are
-/// different tokens. A cancellation changes neither equality nor hash, so a token can be the key of
-/// a map. Clippy's `mutable_key_type` does not know that: allow it there.
+/// Clones are equal; a [`child`](CancelToken::child) and a [`linked`](CancelToken::linked) token
+/// are different tokens. A cancellation changes neither equality nor hash, so a token can be the
+/// key of a map. Clippy's `mutable_key_type` does not know that: allow it there.
 impl PartialEq for CancelToken {
     fn eq(&self, other: &Self) -> bool {
         self.0.address() == other.0.address()

@@ -49,8 +49,8 @@ impl CancelToken {
         .await
     }
 
-    /// As [`run_until_cancelled`](Self::run_until_cancelled), for spawned tasks: the returned future
-    /// borrows nothing.
+    /// As [`run_until_cancelled`](Self::run_until_cancelled), for spawned tasks: the returned
+    /// future borrows nothing.
     ///
     /// Cancel safe if `future` is.
     ///

@@ -31,7 +31,8 @@ fn class(letter: char) -> Class {
     }
 }
 
-/// Cuts `text` where the class of its letters changes, and takes what is left without spaces in pairs.
+/// Cuts `text` where the class of its letters changes, and takes what is left without spaces in
+/// pairs.
 fn reference(text: &str) -> Option<Duration> {
     let letters: Vec<char> = text.chars().collect();
     let runs: Vec<String> = letters

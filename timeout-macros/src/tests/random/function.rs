@@ -105,7 +105,8 @@ pub(super) fn flat(tokens: TokenStream) -> Vec<String> {
     row
 }
 
-/// `tokens` with nothing between the braces that hold `body`, so that it does not matter whether a body can be parsed.
+/// `tokens` with nothing between the braces that hold `body`, so that it does not matter whether a
+/// body can be parsed.
 pub(super) fn without(body: &[String], tokens: TokenStream) -> TokenStream {
     let empty = |token: TokenTree| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {

@@ -289,7 +289,8 @@ impl Item {
         }
     }
 
-    /// An attribute in front of a parameter, or none; whether it is a condition, so that the parameter may not be there.
+    /// An attribute in front of a parameter, or none; whether it is a condition, so that the
+    /// parameter may not be there.
     fn condition(&mut self, chance: &mut Chance) -> bool {
         let attribute = chance.pick(&[
             "",

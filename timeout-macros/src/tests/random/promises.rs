@@ -45,7 +45,8 @@ pub(super) fn check(case: &Case) -> Result<(), Broken> {
     let (item_tokens, errors) = split_errors(expansion);
     check_texts(&errors, case.mistakes)?;
     check_places(&errors, &places).or_else(|broken| {
-        // What breaks off at the end of an item has no token there, and one more token moves it. The compiler does not call the macro then.
+        // What breaks off at the end of an item has no token there, and one more token moves it.
+        // The compiler does not call the macro then.
         let more = places.tell_apart(&quote!(;));
         let (_, errors) = split_errors(expand(&args, &quote!(#item #more))?);
         check_places(&errors, &places).map_err(|_| broken)
@@ -194,7 +195,8 @@ fn quote_all(parts: &[impl ToTokens]) -> TokenStream {
     quote!(#(#parts)*)
 }
 
-/// A signature as callers see it: the types of the parameters, and the names of those that have one.
+/// A signature as callers see it: the types of the parameters, and the names of those that have
+/// one.
 fn shown(sig: &Signature) -> String {
     let mut shown = sig.clone();
     shown.inputs.clear();

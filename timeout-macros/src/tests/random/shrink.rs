@@ -5,7 +5,8 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use super::Case;
 use super::promises::{self, Broken};
 
-/// Leaves tokens out for as long as the same promise is broken. What a case was made with is only known of the whole.
+/// Leaves tokens out for as long as the same promise is broken. What a case was made with is only
+/// known of the whole.
 pub(super) fn shrink(mut case: Case, mut broken: Broken) -> (Case, Broken) {
     if case.mistakes.is_some() {
         let open = Case {
@@ -43,7 +44,8 @@ fn smaller(case: &Case) -> Vec<Case> {
     args.chain(items).collect()
 }
 
-/// `tokens` without a half, a quarter and so on to a single token, at any depth, and without the delimiters of a group.
+/// `tokens` without a half, a quarter and so on to a single token, at any depth, and without the
+/// delimiters of a group.
 fn cuts(tokens: &TokenStream) -> Vec<TokenStream> {
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let replaced = |from: usize, to: usize, by: TokenStream| -> TokenStream {
