@@ -3,21 +3,25 @@
 //! The environment variable `TIMEOUT_TEST_CALLS` sets the number of calls, about 100 000 by
 //! default. A file of its own, with one test, since it measures the memory of the whole process.
 
-#![cfg(target_os = "linux")]
-
 #[macro_use]
 #[path = "../support/annotated.rs"]
 mod annotated;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use support::{ASYNC, EVERY_WAY, Gate, Way, block_on, poll_once, runtime};
-use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use support::{ASYNC, EVERY_WAY, Gate, Way, block_on, eventually, poll_once, runtime};
+use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout, workers};
+use tokio::runtime::Runtime;
 use tokio::task::yield_now;
+
+#[global_allocator]
+static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The parent of all calls, which is never cancelled.
 static PARENT: LazyLock<CancelToken> = LazyLock::new(CancelToken::new);
@@ -146,33 +150,27 @@ fn use_parent() {
     assert!(!kept.unregister() && !PARENT.is_cancelled());
 }
 
-/// The resident memory of this process in bytes.
-fn resident() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * 4096
+/// The bytes in use once all operations have ended.
+fn in_use(runtime: &Runtime) -> usize {
+    eventually("all operations have ended", || {
+        workers::stats().busy == 0 && runtime.metrics().num_alive_tasks() == 0
+    });
+    let stats = MEMORY.stats();
+    stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// The memory that the process gained while `work` ran `times` times.
-fn growth(times: usize, work: impl Fn()) -> usize {
-    let before = resident();
+/// Asserts that `work` does not keep memory each time.
+#[track_caller]
+fn assert_no_growth(runtime: &Runtime, times: usize, what: &str, work: impl Fn()) {
+    let before = in_use(runtime);
     for _ in 0..times {
         work();
     }
-    // Operations that still run on other threads end soon, and take too little memory to matter.
-    resident().saturating_sub(before)
-}
-
-/// Asserts that `work` does not take memory each time. Memory taken once, or by another thread,
-/// does not appear in all three measurements.
-#[track_caller]
-fn assert_no_growth(times: usize, what: &str, work: impl Fn()) {
-    let grown: Vec<_> = (0..4).map(|_| growth(times / 4, &work)).collect();
-    // A link that is left behind keeps at least a token.
-    let least = times / 4 * 64;
+    let grown = in_use(runtime).saturating_sub(before);
+    // A link that is left behind keeps at least a token, which takes twice as much.
     assert!(
-        grown.iter().any(|&grown| grown < least),
-        "{what}: {times} calls took {grown:?} bytes"
+        grown < times * 32,
+        "{what}: {times} calls kept {grown} bytes"
     );
 }
 
@@ -191,9 +189,9 @@ fn calls_leave_no_memory_on_a_parent_that_outlives_them() {
     for way in EVERY_WAY {
         for ends in EVERY_END {
             let what = format!("{way:?}, {ends:?}");
-            assert_no_growth(each / ends.one_of(), &what, || call(way, ends));
+            assert_no_growth(&runtime, each / ends.one_of(), &what, || call(way, ends));
         }
     }
-    assert_no_growth(each, "tokens", use_parent);
+    assert_no_growth(&runtime, each, "tokens", use_parent);
     assert!(!PARENT.is_cancelled());
 }
