@@ -64,12 +64,12 @@ impl Armed {
     #[inline]
     fn is_pending_for(&self, waker: &Waker) -> bool {
         // A pending alarm keeps its waker alive, so no other waker can have reused the address.
-        self.wakes == Address::of(waker) && self.expired == timer::rung()
+        self.wakes == Address::of(waker) && self.expired == timer::fired_alarms()
     }
 
     /// Replaces the waker of the alarm. Returns `false` if the alarm has expired.
     fn wake(&mut self, waker: &Waker) -> bool {
-        let expired = timer::rung();
+        let expired = timer::fired_alarms();
         if self.is_pending_for(waker) {
             return true;
         }
@@ -136,7 +136,7 @@ impl CallerAlarm {
         #[cfg(not(feature = "tokio"))]
         let _ = clock;
         let waker = context.waker().clone();
-        let (address, expired) = (Address::of(&waker), timer::rung());
+        let (address, expired) = (Address::of(&waker), timer::fired_alarms());
         match timer::arm(at, Alarm::Wake(Some(waker))) {
             Some(key) => {
                 *self = Self::Armed(Armed {

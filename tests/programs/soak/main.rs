@@ -116,8 +116,7 @@ fn main() -> io::Result<ExitCode> {
     ledger::watch_for_stops();
     let crowd = Crowd::new();
     println!("soak --seed {seed} --calls {calls} --far-calls {far_calls} --messages {messages}");
-    messages::run(seed, messages);
-    add_listener(ledger::record).forget();
+    let listener = add_listener(ledger::record);
 
     Phase {
         name: "calls of every kind",
@@ -138,6 +137,10 @@ fn main() -> io::Result<ExitCode> {
         beside: true,
     }
     .run(&crowd, seed);
+
+    // The ledger counts calls from the first one on, and knows nothing of these.
+    drop(listener);
+    messages::run(seed, messages);
 
     ledger::print();
     operation::print();

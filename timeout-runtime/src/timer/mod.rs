@@ -68,7 +68,7 @@ impl Thread {
 struct Timer {
     state: Mutex<State>,
     /// How many alarms have fired. It wraps around.
-    rung: AtomicU32,
+    fired_alarms: AtomicU32,
 }
 
 struct State {
@@ -76,23 +76,23 @@ struct State {
     armed: Table<Alarm>,
     keeper: Option<Thread>,
     /// Since when the keeper runs code of an alarm, which may block.
-    ringing: Option<Tick>,
+    firing: Option<Tick>,
     /// Whether an alarm has fired since the deputy looked last.
-    has_rung: bool,
+    has_fired: bool,
     deputy: Option<Thread>,
 }
 
 one_per_process! {
     static TIMER: Timer = Timer {
         state: Mutex::new(State::EMPTY),
-        rung: AtomicU32::new(0),
+        fired_alarms: AtomicU32::new(0),
     };
 }
 
 /// The number of alarms that have fired. While it stays the same, no alarm has fired.
 #[inline]
-pub(crate) fn rung() -> u32 {
-    TIMER.rung.load(Ordering::Acquire)
+pub(crate) fn fired_alarms() -> u32 {
+    TIMER.fired_alarms.load(Ordering::Acquire)
 }
 
 /// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads its
@@ -154,7 +154,7 @@ impl Timer {
         }
         let key = Key(state.armed.insert(alarm));
         state.queue.push(Entry { at, key });
-        let wake = if state.ringing.is_some() {
+        let wake = if state.firing.is_some() {
             self.stand_by(&mut state, Tick::now())
         } else {
             state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
@@ -203,18 +203,18 @@ impl Timer {
                 at if at <= now => {
                     let alarm = state.take_first();
                     // Visible to the thread that the alarm wakes.
-                    self.rung.fetch_add(1, Ordering::Release);
-                    state.ringing = Some(now);
-                    state.has_rung = true;
+                    self.fired_alarms.fetch_add(1, Ordering::Release);
+                    state.firing = Some(now);
+                    state.has_fired = true;
                     let wake = self.stand_by(&mut state, now);
                     drop(state);
                     if let Some(deputy) = wake {
                         deputy.unpark();
                     }
-                    alarm.into_iter().for_each(ring);
+                    alarm.into_iter().for_each(fire);
                 }
                 next => {
-                    state.ringing = None;
+                    state.firing = None;
                     if let Some(keeper) = &mut state.keeper {
                         keeper.sleep = Sleep::Until(next);
                     }
@@ -230,14 +230,14 @@ impl Timer {
         loop {
             let mut state = lock(&self.state);
             let now = Tick::now();
-            let is_stuck = state.ringing.is_some_and(|since| since.plus(STUCK) <= now);
+            let is_stuck = state.firing.is_some_and(|since| since.plus(STUCK) <= now);
             if is_stuck && !state.next().is_never() {
                 state.keeper = state.deputy.take();
-                state.ringing = None;
+                state.firing = None;
                 drop(state);
                 return self.keep(parker);
             }
-            let is_busy = std::mem::take(&mut state.has_rung) || state.ringing.is_some();
+            let is_busy = std::mem::take(&mut state.has_fired) || state.firing.is_some();
             let look_again = if is_busy {
                 now.plus(STUCK)
             } else {
@@ -297,8 +297,8 @@ impl State {
         queue: Queue::new(),
         armed: Table::new(),
         keeper: None,
-        ringing: None,
-        has_rung: false,
+        firing: None,
+        has_fired: false,
         deputy: None,
     };
 
@@ -319,7 +319,7 @@ impl State {
     }
 }
 
-fn ring(alarm: Alarm) {
+fn fire(alarm: Alarm) {
     match alarm {
         Alarm::Wake(Some(waker)) => unwind::contain(|| waker.wake()),
         Alarm::Wake(None) => {}

@@ -30,7 +30,7 @@ struct Bell {
     waits: Handle,
     /// While this is set, the alarm's code blocks.
     holds: AtomicBool,
-    rung_by: OnceLock<Handle>,
+    fired_by: OnceLock<Handle>,
 }
 
 impl Wake for Bell {
@@ -38,7 +38,7 @@ impl Wake for Bell {
         if Tick::now() >= self.at {
             self.rings.fetch_add(1, SeqCst);
         }
-        let _ = self.rung_by.set(thread::current());
+        let _ = self.fired_by.set(thread::current());
         self.waits.unpark();
         while self.holds.load(SeqCst) {
             thread::park();
@@ -57,7 +57,7 @@ impl Bell {
             at,
             waits: thread::current(),
             holds: AtomicBool::new(holds),
-            rung_by: OnceLock::new(),
+            fired_by: OnceLock::new(),
         })
     }
 
@@ -80,7 +80,7 @@ impl Bell {
     /// Lets the alarm's code return.
     fn let_go(&self) {
         self.holds.store(false, SeqCst);
-        if let Some(thread) = self.rung_by.get() {
+        if let Some(thread) = self.fired_by.get() {
             thread.unpark();
         }
     }
@@ -98,12 +98,12 @@ fn after(ms: u32) -> Tick {
 #[test]
 fn an_alarm_rings_once_when_its_time_has_come() {
     model_env::check(PREEMPTIONS, || {
-        let before = TIMER.rung.load(Ordering::Acquire);
+        let before = TIMER.fired_alarms.load(Ordering::Acquire);
         let bell = Bell::new(after(5));
         bell.arm();
         model_env::advance(5 * MS);
         bell.wait();
-        assert_ne!(TIMER.rung.load(Ordering::Acquire), before);
+        assert_ne!(TIMER.fired_alarms.load(Ordering::Acquire), before);
         model_env::advance(5 * MS);
         assert_eq!(bell.rings(), 1);
     });
