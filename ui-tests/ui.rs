@@ -1,19 +1,20 @@
-//! What the compiler says about wrong uses of `#[timeout]`: a folder for each family of rules, a file for each mistake. Right uses
-//! have the same name where they are the remedy.
+//! Compares the compiler's messages about mistakes in uses of `#[timeout]`. Each folder holds a
+//! family of rules, and each file one mistake. A correct use has the same file name if it shows the
+//! remedy.
 //!
-//! To write the texts anew, for review, run the tests with `TRYBUILD=overwrite`.
+//! To rewrite the messages for review, run the tests with `TRYBUILD=overwrite`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The compiler whose texts are written down. Others say the same in other words.
+/// The compiler whose messages are recorded. Other versions word them differently.
 const COMPILER: &str = "rustc 1.95.";
 
-/// The mistakes that are several, and how many.
+/// Files with several mistakes, and how many.
 const SEVERAL: [(&str, usize); 1] = [("signature/several-mistakes", 5)];
 
-/// The mistakes that the compiler explains by a bound of the runtime: in a closure, and in a
+/// The mistakes that the compiler explains with a bound of the runtime, in a closure and in a
 /// future.
 const BY_A_BOUND: [&str; 3] = [
     "args/on-late-of-another-type",
@@ -21,7 +22,7 @@ const BY_A_BOUND: [&str; 3] = [
     "bounds/future-not-send-as-a-task",
 ];
 
-/// The mistake that is nowhere but in the attribute as a whole.
+/// The mistake whose place is the attribute as a whole.
 const LEFT_OUT: &str = "args/limit-left-out";
 
 #[test]
@@ -41,7 +42,7 @@ fn each_mistake_is_told_where_it_is() {
     }
 }
 
-/// Each mistake by name, with its source and the text.
+/// Each mistake by name, with its source and its message.
 fn texts() -> Vec<(String, String, String)> {
     let read = |path: &Path| fs::read_to_string(path).expect("it can be read");
     let entries = |path: PathBuf| -> Vec<PathBuf> {
@@ -103,8 +104,8 @@ fn no_text_shows_the_machine_or_the_standard_library() {
     }
 }
 
-/// Most errors came with a note that showed a bound in the source of the runtime, which tells users
-/// nothing.
+/// Most errors came with a note that showed a bound in the source of the runtime, which does not
+/// help users.
 #[test]
 fn no_text_shows_what_is_private_in_the_runtime() {
     for (name, _, text) in texts() {

@@ -1,4 +1,4 @@
-//! The text of the attribute: one table of options, each of which fills one slot once.
+//! Parses the arguments of the attribute: one table of options, each of which fills one slot once.
 
 use std::fmt::Display;
 
@@ -15,7 +15,7 @@ use crate::slot::{Given, Slot};
 use crate::suggest::{self, expected};
 use crate::values::{self, Place, Time, Value};
 
-/// What the attribute says, each value checked on its own.
+/// The options of one use of the attribute, each value checked on its own.
 #[derive(Default)]
 pub(crate) struct Args {
     pub(crate) name: Slot<TokenStream>,
@@ -35,23 +35,23 @@ pub(crate) struct Args {
     pub(crate) runtime: Slot<Path>,
     /// All options as typed, in order.
     pub(crate) typed: Vec<Typed>,
-    /// A part of the text was not understood, so an option that seems to be left out may be the one
-    /// meant by it.
+    /// A part of the text was not understood, so it may have been meant as any option that is
+    /// absent.
     pub(crate) garbled: bool,
 }
 
-/// An option word: what its value looks like, and where the value goes.
+/// An option word, the form of its value, and the function that reads the value.
 pub(crate) struct Key {
     pub(crate) word: &'static str,
     pub(crate) takes: &'static str,
     pub(crate) example: &'static str,
-    /// Words that mean this option elsewhere.
+    /// Words for this option in other libraries.
     near: &'static [&'static str],
     read: fn(Reading<'_>, &mut Args),
 }
 
 impl Key {
-    /// What the value has to look like.
+    /// Describes the form that the value must have.
     pub(crate) fn expects(&self) -> String {
         let Self {
             word,
@@ -62,18 +62,18 @@ impl Key {
         format!("`{word}` takes {takes}, as in `{example}`")
     }
 
-    /// The mistake of a value of the wrong kind.
+    /// The error for a value of the wrong kind.
     pub(crate) fn refuse(&self, value: &impl ToTokens) -> syn::Error {
         syn::Error::new_spanned(value, self.expects())
     }
 
-    /// The mistake of a value of the right kind that breaks `rule`.
+    /// The error for a value of the right kind that breaks `rule`.
     pub(crate) fn refuse_with(&self, value: &impl ToTokens, rule: impl Display) -> syn::Error {
         syn::Error::new_spanned(value, format_args!("`{}` {rule}", self.word))
     }
 }
 
-/// Every option there is, in the order in which they are listed to users.
+/// All options, in the order in which error messages list them.
 static KEYS: [Key; 15] = [
     Key {
         word: "name",
@@ -183,7 +183,7 @@ static KEYS: [Key; 15] = [
 ];
 
 impl Args {
-    /// Reads `tokens` to their end, whatever they hold.
+    /// Parses all of `tokens`, even after mistakes.
     pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Self {
         let mut args = Self::default();
         let options = |input: ParseStream<'_>| {
@@ -194,14 +194,15 @@ impl Args {
             }
             Ok(())
         };
-        // The options take all tokens, and report what they do not understand.
+        // The options consume all tokens and report the tokens that they do not understand.
         let _: syn::Result<()> = options.parse2(groups::opened(tokens));
         args
     }
 
-    /// The expressions that are evaluated in front of the operation, as typed, or nothing.
+    /// The expressions that are evaluated in front of the operation, as typed. Absent ones are
+    /// empty.
     pub(crate) fn expressions(&self) -> [TokenStream; 9] {
-        // A path between quotes is typed as a literal.
+        // A path in quotes was typed as a literal, so the parsed value is used.
         let function = |slot: &Slot<TokenStream>| {
             slot.given()
                 .map(|given| given.value.clone())
@@ -240,7 +241,7 @@ impl Args {
         }
     }
 
-    /// The mistake of what is no option: most likely a limit without its word.
+    /// The error for tokens that are not an option: most likely a limit without its option word.
     fn no_option(&self, input: ParseStream<'_>) -> syn::Error {
         let value = input.fork().parse::<Expr>().ok();
         let meant = value.as_ref().filter(|_| self.has_no_limit());
@@ -256,7 +257,7 @@ impl Args {
         self.ms.is_absent() && self.secs.is_absent() && self.limit.is_absent()
     }
 
-    /// Reads what follows the word of an option.
+    /// Reads the part of an option that follows its word.
     fn named_option(
         &mut self,
         word: Ident,
@@ -281,7 +282,7 @@ impl Args {
     }
 }
 
-/// One option whose word has been read, in front of its `=`.
+/// One option whose word has been read. The input is at its `=`.
 struct Reading<'a> {
     key: &'static Key,
     word: Ident,
@@ -291,7 +292,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads the value into `slot`, which has to be empty, if `check` accepts it.
+    /// Reads the value into `slot`, if the slot is empty and `check` accepts the value.
     fn fill<T>(self, slot: &mut Slot<T>, check: fn(&Value, &Key) -> syn::Result<T>) {
         let Self {
             key,
@@ -320,7 +321,7 @@ impl Reading<'_> {
     }
 }
 
-/// Reads `= value`; after a failure, `input` stands in front of the next option.
+/// Reads `= value`. After a failure, `input` is at the next option.
 fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Value> {
     let Ok(equals) = input.parse::<Token![=]>() else {
         skip_value(input);
@@ -332,8 +333,8 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Value> 
     let value = input.parse::<Value>();
     value.map_err(|error| {
         skip_value(input);
-        // A value that breaks off is reported at the attribute as a whole, which says nothing about
-        // where.
+        // An error at the end of the input has the span of the whole attribute, which does not show
+        // the place.
         let broken_off = format!("{:?}", error.span()) == format!("{:?}", Span::call_site());
         if missing || broken_off {
             syn::Error::new_spanned(equals, key.expects())
@@ -354,7 +355,7 @@ fn word(input: ParseStream<'_>) -> Option<Ident> {
     }
 }
 
-/// Skips to the next comma with an option behind it, or to the end. Other commas may be part of a
+/// Skips to the next comma that an option follows, or to the end. Other commas may be part of a
 /// broken value.
 fn skip_value(input: ParseStream<'_>) {
     while !input.is_empty() && !in_front_of_option(input) {

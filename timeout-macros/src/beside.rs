@@ -1,11 +1,11 @@
-//! The attributes that are left below `#[timeout]`: macros among them get what it has written.
+//! Classifies the attributes below `#[timeout]`: macros among them get its expansion.
 
 use syn::{Attribute, Meta};
 
 use crate::params::attribute_words;
 
-/// The attributes of functions that only the compiler and its tools read, and this macro. Any other
-/// may be a macro that reads names.
+/// Attributes of functions that only the compiler, its tools or this macro read. Any other
+/// attribute may be a macro that reads names.
 const INERT: [&str; 26] = [
     "allow",
     "automatically_derived",
@@ -35,10 +35,10 @@ const INERT: [&str; 26] = [
     "warn",
 ];
 
-/// The first words of paths such as `rustfmt::skip`.
+/// The first segments of paths such as `rustfmt::skip`.
 const TOOLS: [&str; 5] = ["clippy", "diagnostic", "miri", "rust_analyzer", "rustfmt"];
 
-/// Whether a macro among `attrs` may look at the names of the parameters.
+/// Whether a macro among `attrs` may read the names of the parameters.
 pub(crate) fn has_macro(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| {
         let words = words(attr);
@@ -57,7 +57,7 @@ pub(crate) fn instrument(attrs: &[Attribute]) -> Option<&Attribute> {
         .find(|attr| words(attr).iter().any(|word| word == "instrument"))
 }
 
-/// The path of an attribute, or the words of those that a condition adds.
+/// The segments of an attribute's path, or the words of the attributes that a condition adds.
 fn words(attr: &Attribute) -> Vec<String> {
     match &attr.meta {
         Meta::List(list) if list.path.is_ident("cfg_attr") => attribute_words(list.tokens.clone())

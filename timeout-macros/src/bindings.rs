@@ -1,4 +1,4 @@
-//! What the operation binds in front of the body: its arguments and its token.
+//! Generates the bindings of the operation in front of the body: its arguments and its token.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -30,7 +30,7 @@ use crate::types;
 /// let _ = &cancel_token;
 /// ```
 ///
-/// So the operation takes every argument along, mentioned or not, and drops them in the order of a
+/// So the operation captures every argument, mentioned or not, and drops them in the order of a
 /// plain function.
 pub(crate) fn all(plan: &Plan<'_>, here: Span) -> TokenStream {
     let bindings = Bindings { plan, here };
@@ -41,7 +41,7 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span) -> TokenStream {
         .collect()
 }
 
-/// The token alone, for an operation that has its arguments already.
+/// Only the token, for an operation that already has its arguments.
 pub(crate) fn token(plan: &Plan<'_>, here: Span) -> TokenStream {
     Bindings { plan, here }.token()
 }
@@ -79,7 +79,7 @@ impl Bindings<'_> {
                 ty,
             } => {
                 let mut value = self.argument_value(param.outer_name(ident), ty);
-                // Binding an unused name to another one has no effect, and clippy reports that.
+                // Binding an unused name to another one has no effect, and Clippy reports that.
                 if !self.plan.run.moves_away() && ident.unraw().to_string().starts_with('_') {
                     value = quote_spanned!(self.here=> __timeout_p::keep(#value));
                 }
@@ -109,11 +109,12 @@ impl Bindings<'_> {
             }
             Kind::Pattern { slot, pat, ty } => {
                 let value = self.argument_value(slot, ty);
-                // `let _ = …` would bind nothing, and has lints of its own.
+                // `let _ = …` would bind nothing, and lints report it.
                 if matches!(**pat, Pat::Wild(_)) {
                     return quote_spanned!(self.here=> #(#conditions)* let #slot = #value;);
                 }
-                // A part may be `ref mut`, which not every pattern shows: a macro may write it.
+                // A part may be `ref mut`. The macro cannot always see that: another macro may
+                // generate it.
                 quote_spanned! {self.here=>
                     #(#conditions)* let mut #slot = #value;
                     #(#conditions)* #(#lints)* let #pat = #slot;
@@ -123,9 +124,9 @@ impl Bindings<'_> {
         }
     }
 
-    /// The argument as the options mention it: what they use is not unused. Each mention is used
-    /// again behind the argument's binding, so that an editor renames it together with the body,
-    /// for which that binding is the argument.
+    /// The mentions of the argument in the options, so that it does not count as unused. The
+    /// expansion repeats each mention after the binding of the argument. An editor then renames it
+    /// together with the body, for which that binding is the argument.
     fn used(&self, argument: &Ident) -> Vec<Ident> {
         let wanted = std::slice::from_ref(argument);
         let options = self.plan.expressions.iter();
@@ -141,8 +142,8 @@ impl Bindings<'_> {
             .collect()
     }
 
-    /// The argument as it arrives. Where it must be owned and sent, a type that cannot be is
-    /// reported at the type.
+    /// The value of the argument. If the operation must own and send it, a type that does not allow
+    /// that is reported at the type.
     fn argument_value(&self, ident: &Ident, ty: &Type) -> TokenStream {
         if !self.plan.run.moves_away() {
             return ident.to_token_stream();
@@ -156,15 +157,15 @@ impl Bindings<'_> {
         }
     }
 
-    /// The token under each name that the body uses. Where callers hand one in, what they hand in
-    /// decides whether the body gets a token of its own or a reference to it:
+    /// Binds the token under each name that the body uses. If callers pass a token, its type
+    /// decides whether the body gets a token of its own or a reference to one:
     ///
     /// ```text
     /// let cancel_token = __form.bind(&__token);
     /// let _ = &cancel_token;
     /// ```
     fn token(&self) -> TokenStream {
-        let (here, uses) = (self.here, &self.plan.door.uses);
+        let (here, uses) = (self.here, &self.plan.runtime_path.uses);
         let parameter = self.plan.params.iter().find_map(|param| match &param.kind {
             Kind::Token {
                 mutability, ident, ..
@@ -190,7 +191,7 @@ impl Bindings<'_> {
     }
 }
 
-/// `tokens` with their hygiene, seemingly at `place`.
+/// `tokens` with their hygiene, located at `place`.
 pub(crate) fn relocated(tokens: TokenStream, place: Span) -> TokenStream {
     let relocate = |mut token: TokenTree| {
         token.set_span(token.span().located_at(place));

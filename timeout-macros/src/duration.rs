@@ -1,4 +1,4 @@
-//! Durations written as text, such as `"1m 30s"`: whole numbers, each with its unit, added up.
+//! Parses durations in text, such as `"1m 30s"`: whole numbers, each with its unit, added up.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::suggest::expected;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Words that mean a unit elsewhere.
+/// Other words for each unit.
 const OTHER_WORDS: [(&str, &[&str]); 7] = [
     (
         "ns",
@@ -60,7 +60,7 @@ const UNITS: [(&str, u128); 7] = [
     ("d", 86_400 * NANOS_PER_SECOND),
 ];
 
-/// Parses `text`; parts may come in any order, with or without whitespace inside and between them.
+/// Parses `text`. Parts may come in any order, with or without whitespace inside and between them.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let mut nanos = 0_u128;
     while !rest.is_empty() {
         let (number, after) = take_while(rest, |c| c.is_ascii_digit());
-        // A number that goes on is a fraction, or grouped by thousands.
+        // A sign after the digits means a fraction, or digits grouped by thousands.
         let goes_on = after.starts_with(|c: char| !c.is_alphanumeric() && !c.is_whitespace());
         if number.is_empty() || goes_on {
             let (word, _) = take_while(rest, |c| !c.is_whitespace());

@@ -1,21 +1,21 @@
-//! What an expansion holds for editors: the option words, each of which stands for a documented
-//! constant, and after a mistake the values as they are typed, where completion finds the arguments
-//! of the function.
+//! Adds code to an expansion that helps editors: the option words, each of which names a documented
+//! constant, and after a mistake the values as typed, so that completion finds the arguments of the
+//! function.
 //!
-//! rust-analyzer expands the attribute twice to complete it: as it is typed, and with a word of its
-//! own at the cursor. It reads the types around the cursor from the first expansion, at the place
-//! that the second one gives, so both must be the same up to there.
+//! rust-analyzer expands the attribute twice to complete it: as typed, and with a word of its own
+//! at the cursor. It reads the types around the cursor from the first expansion, at the position of
+//! the word in the second. So both expansions must be the same up to that position.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 
-/// What rust-analyzer puts at the cursor.
+/// The word that rust-analyzer inserts at the cursor.
 const AT_CURSOR: &str = "intellijRulezz";
 
 /// An option as typed, understood or not.
 pub(crate) struct Typed {
     pub(crate) word: Ident,
-    /// What stands behind the `=`.
+    /// The tokens after the `=`.
     pub(crate) value: TokenStream,
 }
 
@@ -32,7 +32,7 @@ impl Typed {
     }
 }
 
-/// `tokens` as they were before an editor put its word in; `None` if it did not.
+/// `tokens` without the word that an editor inserted, or `None` if there is no such word.
 pub(crate) fn without_cursor(tokens: &TokenStream) -> Option<TokenStream> {
     let is_at_cursor = tokens.to_string().contains(AT_CURSOR);
     is_at_cursor.then(|| tokens.clone().into_iter().flat_map(restored).collect())
@@ -73,7 +73,7 @@ fn restored(token: TokenTree) -> TokenStream {
 pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
     let words = typed.iter().map(|option| &option.word);
     let mut known: Vec<Ident> = Vec::new();
-    // `crate` is no name.
+    // `crate` cannot be the name of a constant.
     for word in words.filter(|word| crate::args::is_option(word) && *word != "crate") {
         let mut word = word.clone();
         word.set_span(here.located_at(word.span()));
@@ -85,7 +85,7 @@ pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
     }
 }
 
-/// The values as typed, for an editor alone: they may be no expressions yet. The compiler does not
+/// The values as typed, for an editor only: they may not be expressions yet. The compiler does not
 /// even parse them.
 ///
 /// ```text
@@ -98,13 +98,13 @@ pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
 ///     }
 /// }
 /// ```
-pub(crate) fn values(typed: &[Typed], answer: &TokenStream, here: Span) -> TokenStream {
+pub(crate) fn values(typed: &[Typed], result_type: &TokenStream, here: Span) -> TokenStream {
     let statements = typed.iter().map(|Typed { word, value }| {
         let ty = match word.to_string().as_str() {
             "crate" | "token" => return TokenStream::new(),
             function @ ("fallback" | "on_late") => {
                 let function = Ident::new(function, here);
-                return quote_spanned!(here=> __timeout_p::#function(__timeout_p::never_run::<#answer>, #value););
+                return quote_spanned!(here=> __timeout_p::#function(__timeout_p::never_run::<#result_type>, #value););
             }
             "ms" | "secs" => quote_spanned!(here=> u64),
             "max_abandoned" => quote_spanned!(here=> usize),
@@ -124,8 +124,8 @@ pub(crate) fn values(typed: &[Typed], answer: &TokenStream, here: Span) -> Token
     }
 }
 
-/// The word at the cursor, in a place where the constants are offered for it. It stands where the
-/// expansion without it has the path of the runtime.
+/// The word at the cursor, in a place where an editor completes it with the constants. In the
+/// expansion without the cursor, the path of the runtime is at the same position.
 ///
 /// ```text
 /// use ::timeout_runtime::__timeout_options::intellijRulezz as _;

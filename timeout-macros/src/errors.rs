@@ -1,5 +1,4 @@
-//! The collector of mistakes: everything wrong with one use of the attribute, told in one
-//! compilation.
+//! Collects the mistakes in one use of the attribute, so that one compilation reports all of them.
 
 use std::fmt::Display;
 
@@ -7,16 +6,16 @@ use proc_macro2::{Group, Literal, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::Lit;
 
-/// The mistakes found so far. It has to be asked, with [`Errors::into_tokens`], before it goes.
+/// The mistakes found so far. Must be consumed by [`Errors::into_tokens`] before it is dropped.
 #[derive(Debug, Default)]
-#[must_use = "mistakes that nobody asks for would compile"]
+#[must_use = "mistakes that are not reported would compile"]
 pub(crate) struct Errors {
     found: Vec<syn::Error>,
-    asked: bool,
+    reported: bool,
 }
 
 impl Errors {
-    /// Notes a mistake whose span is that of `at`, first token to last.
+    /// Adds a mistake whose span covers `at`, from the first token to the last.
     pub(crate) fn add(&mut self, at: impl ToTokens, message: impl Display) {
         self.push(syn::Error::new_spanned(at, message));
     }
@@ -31,7 +30,7 @@ impl Errors {
 
     /// One `compile_error!` for each mistake, in the order in which they were found.
     pub(crate) fn into_tokens(mut self) -> TokenStream {
-        self.asked = true;
+        self.reported = true;
         self.found
             .iter()
             .flat_map(syn::Error::to_compile_error)
@@ -40,7 +39,7 @@ impl Errors {
     }
 }
 
-/// The same token with each text on one line: messages quote values, names and types of users.
+/// Returns the token with each string on one line: messages quote values, names and types of users.
 fn on_one_line(token: TokenTree) -> TokenTree {
     let span = token.span();
     let mut token = match token {
@@ -58,7 +57,7 @@ fn on_one_line(token: TokenTree) -> TokenTree {
     token
 }
 
-/// The standard library escapes these for literals. In a message they stay readable as they are.
+/// The standard library escapes these characters for literals. In a message they stay as they are.
 const KEPT: [char; 3] = ['"', '\'', '\\'];
 
 /// `text` without line breaks, control characters and invisible or bidirectional format characters.
@@ -74,8 +73,8 @@ fn escaped(text: &str) -> String {
 impl Drop for Errors {
     fn drop(&mut self) {
         debug_assert!(
-            self.asked || std::thread::panicking(),
-            "mistakes were found and dropped: {:?}",
+            self.reported || std::thread::panicking(),
+            "mistakes were dropped without a report: {:?}",
             self.found
         );
     }

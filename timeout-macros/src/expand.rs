@@ -1,7 +1,7 @@
-//! A plan -> tokens. Nothing here can fail.
+//! Generates the annotated function from a plan. Nothing here can fail.
 //!
-//! Generated names are hygienic where they can be; items cannot, so these have names that nobody
-//! writes.
+//! Generated names are hygienic where the compiler allows it. Items cannot be hygienic, so their
+//! names are ones that users do not write.
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -12,9 +12,9 @@ use syn::{FnArg, Signature};
 use crate::bindings;
 use crate::flow;
 use crate::item::Item;
-use crate::made::Block;
 use crate::options;
 use crate::plan::{Plan, Run};
+use crate::returned_future::Block;
 use crate::shape::Shape;
 use crate::types;
 
@@ -44,7 +44,7 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         body,
         ..
     } = plan.item;
-    let inputs = match &plan.made {
+    let inputs = match &plan.future_block {
         Some(_) => sig.inputs.clone(),
         None => plan.params.iter().map(FnArg::from).collect(),
     };
@@ -53,34 +53,33 @@ pub(crate) fn wrapped(plan: &Plan<'_>) -> TokenStream {
         ..sig.clone()
     };
     let expansion = Expansion::new(plan);
-    let (policy, asked, options, call) = (
+    let (policy, checks, options, call) = (
         expansion.policy(),
-        expansion.asked(),
-        options::all(plan, expansion.here, &expansion.answer),
+        expansion.return_type_checks(),
+        options::all(plan, expansion.here, &expansion.result_type),
         expansion.call(),
     );
-    let (inner_attrs, door) = (&body.attrs, plan.door.open(expansion.here));
-    // The braces keep their place: with any other, functions that nobody calls are no longer
-    // reported.
+    let (inner_attrs, runtime_path) = (&body.attrs, plan.runtime_path.import(expansion.here));
+    // The braces keep their span: with any other span, unused functions are no longer reported.
     let block = braces(
-        quote!(#inner_attrs #door #policy #asked #options #call),
+        quote!(#inner_attrs #runtime_path #policy #checks #options #call),
         body.braces,
     );
     quote!(#(#attrs)* #vis #signature #block)
 }
 
-/// Where generated code seems to stand. With the hygiene of this crate, it is out of sight of lints
-/// about what the user wrote. At the word `fn`, the compiler's errors about it are at the function,
-/// and an editor that looks for the function by its name finds nothing else.
+/// The span of generated code. It has the hygiene of this crate, so lints about the user's code
+/// ignore it. It is located at the word `fn`: the compiler's errors point at the function, and an
+/// editor that looks for the function's name finds no other token.
 pub(crate) fn here(sig: &Signature) -> Span {
     Span::mixed_site().located_at(sig.fn_token.span)
 }
 
-/// The type of what callers get, as it can be written inside the body.
-pub(crate) fn answer(shape: Shape<'_>, here: Span) -> TokenStream {
+/// The type of the result, as it can be written inside the body.
+pub(crate) fn result_type(shape: Shape<'_>, here: Span) -> TokenStream {
     let nothing = || quote_spanned!(here=> ());
-    let answer = shape.answer().map(types::inferred);
-    answer.map_or_else(nothing, ToTokens::into_token_stream)
+    let result_type = shape.result_type().map(types::inferred);
+    result_type.map_or_else(nothing, ToTokens::into_token_stream)
 }
 
 pub(crate) fn braces(tokens: TokenStream, span: Span) -> TokenTree {
@@ -92,19 +91,22 @@ pub(crate) fn braces(tokens: TokenStream, span: Span) -> TokenTree {
 struct Expansion<'a> {
     plan: &'a Plan<'a>,
     here: Span,
-    /// The return type as it can be written inside the body, at the place where it is written
-    /// outside.
-    answer: TokenStream,
+    /// The type of the result as it can be written inside the body.
+    result_type: TokenStream,
 }
 
 impl<'a> Expansion<'a> {
     fn new(plan: &'a Plan<'a>) -> Self {
         let here = here(&plan.item.sig);
-        let answer = answer(plan.shape, here);
-        Self { plan, here, answer }
+        let result_type = result_type(plan.shape, here);
+        Self {
+            plan,
+            here,
+            result_type,
+        }
     }
 
-    /// What all calls of the function share.
+    /// The policy, which all calls of the function share.
     fn policy(&self) -> TokenStream {
         let Self { plan, here, .. } = *self;
         let path = || {
@@ -121,9 +123,9 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// What the compiler is asked about the return type, before the call that depends on it. Here
-    /// it answers with the text of a trait alone, and without the place in the runtime that asks
-    /// for it. A type that hides a part is not known yet.
+    /// Checks of the return type, before the call that depends on it. Here, the error shows only
+    /// the text of a trait, and not the place in the runtime that requires the trait. A type with
+    /// `impl Trait` in it cannot be named and is not checked.
     ///
     /// ```text
     /// __timeout_p::returns(<Rows as __timeout_p::FromTimeout>::from_timeout);
@@ -131,21 +133,25 @@ impl<'a> Expansion<'a> {
     /// __timeout_p::Covered::check(__timeout_p::ReturnType::new(__timeout_p::never_run::<Rows>).covered());
     /// ```
     ///
-    /// The last line refuses a boxed future behind a type alias, whose await the limit would not
-    /// cover. Without `fallback`, a future that is not inside something else is refused as a return
+    /// The last line rejects a boxed future behind a type alias: the limit would not cover its
+    /// await. Without `fallback`, `FromTimeout` already rejects a future that is not inside another
     /// type.
-    fn asked(&self) -> TokenStream {
-        let Self { plan, here, answer } = self;
-        let Some(ty) = plan.shape.answer().filter(|ty| !types::is_hidden(ty)) else {
+    fn return_type_checks(&self) -> TokenStream {
+        let Self {
+            plan,
+            here,
+            result_type,
+        } = self;
+        let Some(ty) = plan.shape.result_type().filter(|ty| !types::is_hidden(ty)) else {
             return TokenStream::new();
         };
         let here = here.located_at(ty.span());
         let converts = plan.fallback.is_none().then(|| {
-            quote_spanned!(here=> __timeout_p::returns(<#answer as __timeout_p::FromTimeout>::from_timeout);)
+            quote_spanned!(here=> __timeout_p::returns(<#result_type as __timeout_p::FromTimeout>::from_timeout);)
         });
-        // Of an async call, the `.await` would ask again.
+        // For an async call, the `.await` would report the same error again.
         let sent = matches!(plan.run, Run::SyncWorker(_))
-            .then(|| quote_spanned!(here=> <#answer as __timeout_p::Sent>::sent();));
+            .then(|| quote_spanned!(here=> <#result_type as __timeout_p::Sent>::sent();));
         let may_be_a_future = matches!(plan.shape, Shape::Sync(_)) && types::is_path(ty);
         let covered = may_be_a_future.then(|| {
             let covered = if plan.fallback.is_some() {
@@ -155,35 +161,39 @@ impl<'a> Expansion<'a> {
             };
             let covered = Ident::new(covered, here);
             quote_spanned! {here=>
-                __timeout_p::Covered::check(__timeout_p::ReturnType::new(__timeout_p::never_run::<#answer>).#covered());
+                __timeout_p::Covered::check(__timeout_p::ReturnType::new(__timeout_p::never_run::<#result_type>).#covered());
             }
         });
         quote_spanned!(here=> #converts #sent #covered)
     }
 
-    /// The one call into the runtime, for an `async fn` with `.await` behind it:
+    /// The one call into the runtime, followed by `.await` for an `async fn`:
     ///
     /// ```text
     /// __timeout_p::sync_worker::<Result<usize, TimeoutError>, _, _>(__options, OPERATION)
     /// ```
     ///
-    /// For a function that returns a future, the operation makes it at the call, and callers get it
-    /// with the call around it, in a box if theirs is in one:
+    /// For a function that returns a future, the operation creates that future at the call. Callers
+    /// get it wrapped in the call, and boxed if the return type is boxed:
     ///
     /// ```text
     /// __timeout_p::Box::pin(__timeout_p::returned_future_inline::<Result<usize, TimeoutError>, _, _, _>(__options, OPERATION))
     /// ```
     ///
-    /// With `fallback`, nothing is asked of the return type, and what it would have answered is
-    /// handed over; `conversion` has the rest:
+    /// With `fallback`, the return type needs no trait. The conversion and the classification of
+    /// the result are passed as arguments, as in `conversion`:
     ///
     /// ```text
     /// __timeout_p::sync_worker_or::<usize, _, _, _>(__options, __fallback, OPERATION, |__value| __timeout_p::ReturnValue(__value).ending())
     /// ```
     fn call(&self) -> TokenStream {
-        let Self { plan, here, answer } = self;
-        if let Some(made) = &plan.made {
-            return self.call_in_block(made);
+        let Self {
+            plan,
+            here,
+            result_type,
+        } = self;
+        if let Some(future_block) = &plan.future_block {
+            return self.call_in_block(future_block);
         }
         let entry = match plan.run {
             Run::AsyncInline(_) => {
@@ -193,12 +203,12 @@ impl<'a> Expansion<'a> {
             Run::SyncInline(_) => "sync_inline",
             Run::AsyncTask(_) => "async_task",
             Run::AsyncWorker(_) => "async_worker",
-            Run::MadeInline(_) => "returned_future_inline",
+            Run::ReturnedFutureInline(_) => "returned_future_inline",
         };
         let (parameter, operation) = (self.parameter(), self.operation());
         let another = quote_spanned!(*here=> , _);
         let (result, future) = match plan.shape {
-            Shape::Sync(_) => (Some(answer.clone()), None),
+            Shape::Sync(_) => (Some(result_type.clone()), None),
             Shape::Async(_) => (None, Some(another)),
             Shape::Future(future) => (
                 Some(types::inferred(future.whole).into_token_stream()),
@@ -215,18 +225,18 @@ impl<'a> Expansion<'a> {
             operation,
         );
         let call = if let Some(Conversion {
-            answer,
+            result_type,
             convert,
             classify,
         }) = self.conversion()
         {
             let entry = format_ident!("{entry}_or", span = *here);
             quote_spanned! {*here=>
-                __timeout_p::#entry::<#answer, _, _ #future, _>(__options, #convert, #operation, #classify)
+                __timeout_p::#entry::<#result_type, _, _ #future, _>(__options, #convert, #operation, #classify)
             }
         } else {
             let entry = Ident::new(entry, *here);
-            quote_spanned!(*here=> __timeout_p::#entry::<#answer, _, _ #future>(__options, #operation))
+            quote_spanned!(*here=> __timeout_p::#entry::<#result_type, _, _ #future>(__options, #operation))
         };
         match plan.shape {
             Shape::Sync(_) => quote_spanned!(*here=> return #call;),
@@ -238,9 +248,9 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// An operation that is polled in place lives inside the caller's future, and the call beside
-    /// it. The body is no argument of `pin!`: an editor would expand it a second time there, and
-    /// renaming an argument would change half of the places.
+    /// An operation that is polled in place lives inside the caller's future, next to the call. The
+    /// body is not an argument of `pin!`: an editor would expand it a second time there, and
+    /// renaming an argument would change only half of the places.
     ///
     /// ```text
     /// let mut __call = __timeout_p::InlineCall::new(__options);
@@ -250,25 +260,29 @@ impl<'a> Expansion<'a> {
     /// return __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await;
     /// ```
     ///
-    /// A `return` drops its temporaries before the call in every edition. Before 2024, the last
-    /// expression of a block drops them after it, and a lint reports that.
+    /// A `return` drops its temporaries before the call in every edition. Before edition 2024, the
+    /// last expression of a block drops them after the call, and a lint reports that.
     fn call_in_place(&self) -> TokenStream {
-        let Self { plan, here, answer } = self;
-        let token = (!plan.door.uses.is_empty()).then(
+        let Self {
+            plan,
+            here,
+            result_type,
+        } = self;
+        let token = (!plan.runtime_path.uses.is_empty()).then(
             || quote_spanned!(*here=> let __token = __call.param::<__timeout_p::CancelToken>();),
         );
         let operation = self.guarded("guard_future", self.operation());
         let wait = if let Some(Conversion {
-            answer,
+            result_type,
             convert,
             classify,
         }) = self.conversion()
         {
             quote_spanned! {*here=>
-                __call.until_verdict_or::<#answer, _, _>(#convert, __op, #classify).await
+                __call.until_verdict_or::<#result_type, _, _>(#convert, __op, #classify).await
             }
         } else {
-            quote_spanned!(*here=> __call.until_verdict::<#answer, _>(__op).await)
+            quote_spanned!(*here=> __call.until_verdict::<#result_type, _>(__op).await)
         };
         quote_spanned! {*here=>
             let mut __call = __timeout_p::InlineCall::new(__options);
@@ -279,10 +293,10 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// A future that is the whole body has its call inside: it is an `async` block again, alone or
-    /// boxed, which is what other attributes look for in a function that returns a future, and
-    /// whose braces they take for the user's. It has the arguments that the user's own block
-    /// mentions.
+    /// Puts the call inside a future that is the whole body. The expansion is an `async` block
+    /// again, plain or boxed, because other attributes look for such a block in a function that
+    /// returns a future and take its braces for the user's. The block captures the arguments that
+    /// the user's own block mentions.
     ///
     /// ```text
     /// Box::pin(async move {
@@ -293,14 +307,14 @@ impl<'a> Expansion<'a> {
     ///     __call.until_verdict::<Result<usize, TimeoutError>, _>(__op).await
     /// })
     /// ```
-    fn call_in_block(&self, made: &Block) -> TokenStream {
-        let block = braces(self.call_in_place(), made.braces.span());
-        let here = self.here.located_at(made.words.span());
-        made.around(quote_spanned!(here=> async move #block))
+    fn call_in_block(&self, future_block: &Block) -> TokenStream {
+        let block = braces(self.call_in_place(), future_block.braces.span());
+        let here = self.here.located_at(future_block.words.span());
+        future_block.around(quote_spanned!(here=> async move #block))
     }
 
-    /// What callers get, where that is more than the return type says. With `on_late`, the answer
-    /// is wrapped until a caller has it:
+    /// The conversion of the result, if `fallback` or `on_late` is given. With `on_late`, the
+    /// result is wrapped until a caller gets it:
     ///
     /// ```text
     /// __timeout_p::sync_worker_or::<__timeout_p::LateGuard<Option<Connection>, _>, _, _, _>(
@@ -311,12 +325,16 @@ impl<'a> Expansion<'a> {
     /// )
     /// ```
     fn conversion(&self) -> Option<Conversion> {
-        let Self { plan, here, answer } = self;
-        let guarded = || quote_spanned!(*here=> __timeout_p::LateGuard<#answer, _>);
-        let (answer, convert, classify) = match (&plan.fallback, &plan.on_late) {
+        let Self {
+            plan,
+            here,
+            result_type,
+        } = self;
+        let guarded = || quote_spanned!(*here=> __timeout_p::LateGuard<#result_type, _>);
+        let (result_type, convert, classify) = match (&plan.fallback, &plan.on_late) {
             (None, None) => return None,
             (Some(_), None) => (
-                answer.clone(),
+                result_type.clone(),
                 quote_spanned!(*here=> __fallback),
                 quote_spanned!(*here=> |__value| __timeout_p::ReturnValue(__value).ending()),
             ),
@@ -327,19 +345,18 @@ impl<'a> Expansion<'a> {
             ),
             (None, Some(_)) => (
                 guarded(),
-                quote_spanned!(*here=> __timeout_p::disarm_or_convert::<#answer>()),
-                quote_spanned!(*here=> __timeout_p::guarded_ending::<#answer, _>()),
+                quote_spanned!(*here=> __timeout_p::disarm_or_convert::<#result_type>()),
+                quote_spanned!(*here=> __timeout_p::guarded_ending::<#result_type, _>()),
             ),
         };
         Some(Conversion {
-            answer,
+            result_type,
             convert,
             classify,
         })
     }
 
-    /// The operation, with its answer wrapped by the runtime's function `wrap` where there is an
-    /// `on_late`.
+    /// The operation. With `on_late`, the runtime's function `wrap` wraps its result.
     fn guarded(&self, wrap: &str, operation: TokenStream) -> TokenStream {
         if self.plan.on_late.is_none() {
             return operation;
@@ -348,15 +365,15 @@ impl<'a> Expansion<'a> {
         quote_spanned!(self.here=> __timeout_p::#wrap(__on_late, #operation))
     }
 
-    /// The body with what it needs, as the runtime calls it. For a `fn`:
+    /// The body with its bindings, as the runtime calls it. For a `fn`:
     ///
     /// ```text
     /// { BINDINGS ({ BODY }) }
     /// ```
     ///
-    /// The inner braces are the user's, untouched, and in parentheses so that they do not count as
-    /// needless. The outer ones have the rules of this crate's edition: what the last expression of
-    /// a body borrows may be a binding.
+    /// The inner braces are the user's and stay untouched. The parentheses keep the compiler from
+    /// reporting them as needless. The outer braces follow the rules of this crate's edition: the
+    /// last expression of a body may borrow from a binding.
     ///
     /// For an `async fn`:
     ///
@@ -370,39 +387,47 @@ impl<'a> Expansion<'a> {
     /// }
     /// ```
     ///
-    /// The block of a returned future is turned into the same, with the words and the arguments
-    /// that it has.
+    /// The block of a returned future gets the same form, with its own words and arguments.
     ///
-    /// An async block cannot name the type of its answer, but its first `return` can, so that a
-    /// mismatch is reported at the expression that does not match.
+    /// An async block cannot name the type of its result, but its first `return` can. So a mismatch
+    /// is reported at the expression that does not match.
     ///
-    /// Where the answer may be a future, as a `JoinHandle` is, the body is what a `return` returns:
-    /// clippy asks to await the last expression of an async block that is a future. Behind a body
-    /// that never ends, a `return` would be unreachable.
+    /// If the result may be a future, such as a `JoinHandle`, the body is the operand of a
+    /// `return`: Clippy asks to await the last expression of an async block if it is a future.
+    /// After a body that never ends, a `return` would be unreachable.
     fn operation(&self) -> TokenStream {
-        let Self { plan, here, answer } = self;
-        let pin = quote_spanned!(*here=> if false { return __timeout_p::never_run::<#answer>(); });
-        if let Some(made) = &plan.made {
-            let (words, block, token) = (&made.words, &made.braces, bindings::token(plan, *here));
-            return quote_spanned!(*here=> #words { #pin #token (#block) });
+        let Self {
+            plan,
+            here,
+            result_type,
+        } = self;
+        let type_hint =
+            quote_spanned!(*here=> if false { return __timeout_p::never_run::<#result_type>(); });
+        if let Some(future_block) = &plan.future_block {
+            let (words, block, token) = (
+                &future_block.words,
+                &future_block.braces,
+                bindings::token(plan, *here),
+            );
+            return quote_spanned!(*here=> #words { #type_hint #token (#block) });
         }
         let (bindings, block) = (bindings::all(plan, *here), &plan.item.body.block);
         let Shape::Async(_) = plan.shape else {
             return quote_spanned!(*here=> { #bindings (#block) });
         };
-        let may_be_a_future = plan.shape.answer().is_some_and(types::may_be_a_future);
+        let may_be_a_future = plan.shape.result_type().is_some_and(types::may_be_a_future);
         let body = if may_be_a_future && !flow::never_ends(block) {
             quote_spanned!(*here=> return (#block);)
         } else {
             quote_spanned!(*here=> (#block))
         };
-        quote_spanned!(*here=> async move { #pin #bindings #body })
+        quote_spanned!(*here=> async move { #type_hint #bindings #body })
     }
 
-    /// The token that the runtime hands to the operation. A body that does not ask gets none, and
-    /// none is made.
+    /// The parameter for the operation's token. A body that does not mention the token gets none,
+    /// and the runtime creates none.
     fn parameter(&self) -> TokenStream {
-        if self.plan.door.uses.is_empty() {
+        if self.plan.runtime_path.uses.is_empty() {
             quote_spanned!(self.here=> (): ())
         } else {
             quote_spanned!(self.here=> __token: __timeout_p::CancelToken)
@@ -410,12 +435,12 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// What callers get, as the runtime is told.
+/// The conversion of the result into the return type, as arguments of the runtime.
 struct Conversion {
-    /// The type of what the operation gives.
-    answer: TokenStream,
-    /// What is made of the ending.
+    /// The type that the operation returns.
+    result_type: TokenStream,
+    /// Converts a result or an error into the return type.
     convert: TokenStream,
-    /// What an answer means.
+    /// Classifies a result as a success or an error.
     classify: TokenStream,
 }

@@ -1,11 +1,12 @@
-//! Whether a body reaches its end, as far as its syntax tells.
+//! Finds out from its syntax whether a body reaches its end.
 
 use proc_macro2::TokenStream;
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, ExprBreak, ExprClosure, ExprForLoop, ExprLoop, ExprWhile, Macro, Stmt};
 
-/// Whether control never passes the end of `body`, since it returns, panics or loops before. What a
-/// macro or a function does in secret does not show.
+/// Whether control never passes the end of `body`, because it returns, panics or loops before.
+/// Macros and functions that never return are not recognised, except for the panicking macros of
+/// `std`.
 pub(crate) fn never_ends(body: &TokenStream) -> bool {
     syn::parse2(body.clone()).is_ok_and(|body| in_block(&body))
 }
@@ -56,11 +57,11 @@ fn panics(call: &Macro) -> bool {
     name.is_some_and(|name| panics.iter().any(|panics| name == panics))
 }
 
-/// Searches a loop for a `break` that ends it, or may.
+/// Searches a loop for a `break` that ends it, or may end it.
 #[derive(Default)]
 struct Breaks {
     found: bool,
-    /// How many loops are around the part at hand, besides the one that is searched.
+    /// The number of loops around the part at hand, inside the searched loop.
     loops: usize,
 }
 

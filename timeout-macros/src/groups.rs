@@ -1,9 +1,9 @@
-//! Invisible groups, in which fragments of a `macro_rules!` arrive.
+//! Keeps the fragments of a `macro_rules!` together, which arrive in invisible groups.
 //!
 //! The compiler respects an invisible group that it has made itself. It ignores one that an
-//! attribute has taken apart and put together again, so `$limit * 2` would become `a + b * 2`.
-//! Groups inside other delimiters are passed on untouched and stay what they are. All others get
-//! parentheses here, where an operator could tear their tokens apart.
+//! attribute has taken apart and rebuilt, so `$limit * 2` would become `a + b * 2`. Groups inside
+//! other delimiters pass through untouched and stay intact. All other groups get parentheses here
+//! if an operator could split their tokens.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -11,13 +11,13 @@ use syn::token::Paren;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ExprParen, PathArguments, Signature, Token, Type, TypeParen};
 
-/// `tokens` with the same meaning after the compiler has dropped the invisible groups around and
-/// between them.
+/// `tokens` with a meaning that does not change when the compiler drops the invisible groups around
+/// and between them.
 pub(crate) fn opened(tokens: TokenStream) -> TokenStream {
     tokens.into_iter().map(part).collect()
 }
 
-/// `tokens` as they can stand behind an operator.
+/// `tokens` in a form that can follow a prefix operator.
 pub(crate) fn operand(tokens: &TokenStream) -> TokenStream {
     let mut place = tokens.clone().into_iter().map(|token| token.span());
     let here = mixed(place.next());
@@ -27,8 +27,8 @@ pub(crate) fn operand(tokens: &TokenStream) -> TokenStream {
     }
 }
 
-/// Puts parentheses into the types and array lengths of `sig`, where an operator could tear a
-/// fragment apart.
+/// Adds parentheses to the types and array lengths of `sig` where an operator could split a
+/// fragment.
 pub(crate) fn open_signature(sig: &mut Signature) {
     Opening.visit_signature_mut(sig);
 }
@@ -47,16 +47,16 @@ fn fragment(group: &Group) -> TokenStream {
         return tokens;
     }
     match syn::parse2::<Expr>(tokens.clone()) {
-        // An option and its value, as `$option:meta`.
+        // An option with its value, passed as `$option:meta`.
         Ok(Expr::Assign(_)) => return tokens,
-        // In front of parentheses, `self.make` would become a method.
+        // Before parentheses, `self.make` would become a method.
         Ok(Expr::Field(_)) => return parenthesized(group, tokens),
         Ok(expr) if is_whole(&expr) => return tokens,
         Ok(_) => return parenthesized(group, tokens),
         Err(_) => {}
     }
     match syn::parse2::<Type>(tokens.clone()) {
-        // `Vec<u8>` in front of `::new()` or of a call.
+        // `Vec<u8>` before `::new()` or before a call.
         Ok(Type::Path(mut path)) => {
             for segment in &mut path.path.segments {
                 if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
@@ -77,13 +77,13 @@ fn parenthesized(group: &Group, tokens: TokenStream) -> TokenStream {
     TokenTree::Group(parentheses).into()
 }
 
-/// Outside the view of lints about parentheses.
+/// A span that lints about parentheses ignore.
 fn mixed(place: Option<Span>) -> Span {
     let here = Span::mixed_site();
     place.map_or(here, |place| here.located_at(place))
 }
 
-/// Whether no operator beside `expr` can take a part of it.
+/// Whether no operator next to `expr` can take a part of it.
 fn is_whole(expr: &Expr) -> bool {
     match expr {
         Expr::Group(group) => is_whole(&group.expr),
@@ -113,7 +113,7 @@ fn is_whole(expr: &Expr) -> bool {
     }
 }
 
-/// Whether `ty` has bounds that a `&` in front would not take all of.
+/// Whether `ty` has several bounds, so that a `&` before it would not cover all of them.
 fn has_bounds(ty: &Type) -> bool {
     match ty {
         Type::TraitObject(object) => object.bounds.len() > 1,

@@ -1,4 +1,4 @@
-//! The annotated item: signature parsed, body raw.
+//! Parses the signature of the annotated item, and keeps its body as raw tokens.
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -18,25 +18,25 @@ pub(crate) struct Item {
     pub(crate) body: Body,
 }
 
-/// A body between braces, never looked into but for its first attributes and the names in it; or
-/// the word that stands for it in an editor.
+/// A body in braces, or the word that replaces it in an editor. Only its inner attributes and its
+/// names are read.
 pub(crate) struct Body {
     /// The attributes at the top of the body, `#![…]`.
     pub(crate) attrs: TokenStream,
-    /// The braces and what else they hold, inside the invisible groups that they came in.
+    /// The braces and the rest of the body, inside the invisible groups around them.
     pub(crate) block: TokenStream,
-    /// Where the braces are.
+    /// The span of the braces.
     pub(crate) braces: Span,
 }
 
 impl Item {
-    /// Parses `typed`; `None` after a mistake that leaves no function to speak of.
+    /// Parses `typed`. Returns `None` after a mistake that leaves no function.
     pub(crate) fn parse(typed: &TokenStream, errors: &mut Errors) -> Option<Self> {
         let parsed = item.parse2(visible(typed.clone()));
         parsed.map_err(|error| errors.push(error)).ok()
     }
 
-    /// The names under which the body looks for its token, one for each hygiene context.
+    /// The identifiers with which the body mentions its token, one for each hygiene context.
     pub(crate) fn token_uses(&self, name: &Ident) -> Vec<Ident> {
         token::uses(&self.body.block, name)
     }
@@ -66,7 +66,7 @@ fn item(input: ParseStream<'_>) -> syn::Result<Item> {
     })
 }
 
-/// Whether the qualifiers of a function and then `fn` are next.
+/// Whether the input continues with the qualifiers of a function and `fn`.
 fn is_function(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     while let Ok(word) = ahead.call(Ident::parse_any) {
@@ -83,7 +83,7 @@ fn is_function(input: ParseStream<'_>) -> bool {
 }
 
 impl Body {
-    /// What is between the braces, but for the attributes.
+    /// The tokens between the braces, without the inner attributes.
     pub(crate) fn inside(&self) -> TokenStream {
         match only(visible(self.block.clone())) {
             Some(TokenTree::Group(braces)) => braces.stream(),
@@ -99,7 +99,7 @@ impl Body {
         };
         match group.delimiter() {
             Delimiter::Brace => Ok(Self::of_braces(&group)),
-            // A body that comes through a `macro_rules!` as `$body:block`.
+            // A body from a `macro_rules!`, passed as `$body:block`.
             Delimiter::None => {
                 let inner = only(group.stream())
                     .ok_or_else(|| syn::Error::new(group.span(), "expected a body"))?;
@@ -111,8 +111,8 @@ impl Body {
         }
     }
 
-    /// The body whose place an editor has marked with `fixup`. No other token may have that place,
-    /// or the body would be put back there too.
+    /// A body that an editor replaced by `fixup`. No other token may have its span, or the editor
+    /// would restore the body there too.
     fn replaced(fixup: Ident) -> Self {
         Self {
             attrs: TokenStream::new(),
@@ -159,15 +159,15 @@ fn split_attributes(tokens: TokenStream) -> (TokenStream, TokenStream) {
     (quote!(#(#attrs)*), quote!(#(#rest)*))
 }
 
-/// `group` around other tokens, at the same place.
+/// `group` with other tokens inside, at the same span.
 fn with_tokens(group: &Group, tokens: TokenStream) -> Group {
     let mut new = Group::new(group.delimiter(), tokens);
     new.set_span(group.span());
     new
 }
 
-/// The tokens of an item that comes whole through a `macro_rules!` as `$item:item`, out of its
-/// invisible group.
+/// The tokens of an item, without the invisible groups around them. An item from a `macro_rules!`,
+/// passed as `$item:item`, has such a group.
 fn visible(tokens: TokenStream) -> TokenStream {
     match only(tokens.clone()) {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::None => {
@@ -177,7 +177,7 @@ fn visible(tokens: TokenStream) -> TokenStream {
     }
 }
 
-/// The token, if there is one alone.
+/// The only token in `tokens`, if there is exactly one.
 fn only(tokens: TokenStream) -> Option<TokenTree> {
     let mut tokens = tokens.into_iter();
     let token = tokens.next()?;

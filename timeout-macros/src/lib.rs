@@ -1,12 +1,11 @@
-//! The `#[timeout]` attribute of the `timeout-runtime` crate, which re-exports it. Depend on that
-//! crate alone: the code that the attribute generates calls into it.
+//! The `#[timeout]` attribute of the `timeout-runtime` crate, which re-exports it. Depend only on
+//! that crate: the generated code calls it.
 
 #![forbid(unsafe_code)]
 
 mod args;
 mod beside;
 mod bindings;
-mod door;
 mod duration;
 mod editor;
 mod errors;
@@ -14,11 +13,12 @@ mod expand;
 mod flow;
 mod groups;
 mod item;
-mod made;
 mod mentions;
 mod options;
 mod params;
 mod plan;
+mod returned_future;
+mod runtime_path;
 mod shape;
 mod site;
 mod slot;
@@ -34,14 +34,14 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use crate::args::Args;
-use crate::door::Door;
 use crate::editor::Typed;
 use crate::errors::Errors;
 use crate::item::Item;
 use crate::plan::Plan;
+use crate::runtime_path::RuntimePath;
 use crate::site::Site;
 
-/// Limits how long one call of a function may take, and tells the operation when its time is up.
+/// Limits how long one call of a function may take, and cancels the operation's token at the limit.
 ///
 /// ```
 /// use timeout_runtime::{TimeoutError, timeout};
@@ -62,8 +62,8 @@ use crate::site::Site;
 /// }
 /// ```
 ///
-/// The signature stays as it is written. Callers get the operation's answer, or what the return
-/// type makes of a `TimeoutError`.
+/// The signature does not change. A call returns the result of the operation, or a `TimeoutError`
+/// converted into the return type.
 ///
 /// # Arguments
 ///
@@ -72,66 +72,67 @@ use crate::site::Site;
 /// | `name` | string, or constant `&'static str` | `module::function` | identifies the function in events and errors |
 /// | `ms`, `secs` | integer, or expression of type `u64` | | the limit of one call, in milliseconds or seconds |
 /// | `limit` | string such as `"1m 30s"`, or expression of type `Duration` | | the limit of one call |
-/// | `cancel` | `true`, `false` | `true` | whether the token fires at the limit; `false` lets the operation run on, abandoned |
-/// | `grace` | as `limit` | none | how long past the signal an answer still counts; callers wait that much longer |
+/// | `cancel` | `true`, `false` | `true` | whether the token is cancelled at the limit; with `false`, the operation keeps running, abandoned |
+/// | `grace` | as `limit` | none | how long after the cancellation a result still counts; callers wait that much longer |
 /// | `run` | `"worker"`, `"inline"`, `"task"` | see below | where the operation runs |
-/// | `token` | identifier, or string that holds one | `cancel_token` | the name under which the body finds its token |
-/// | `upstream` | token, or `[a, b]` | none | further tokens that stop this call: `CancelToken`, `Option` of one, slices of them; taken by reference |
-/// | `deadline` | expression of type `Deadline` or `Instant` | none | a deadline besides the limit, such as that of a whole request; the earlier of the two holds |
-/// | `inherit` | `true`, `false` | `true` | whether the deadline and the token of the call around this one bind it |
-/// | `fallback` | function of `TimeoutError`, or string that holds its path | | gives callers their answer when there is none; makes any return type possible |
-/// | `on_late` | function of the return type, or string that holds its path | | gets an answer that callers no longer get, to give back what is in it |
-/// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuse to start while so many operations of this function run abandoned |
-/// | `crate` | path, or string that holds one | `::timeout_runtime` | where the runtime is, if it is renamed or re-exported |
+/// | `token` | identifier, or string that holds one | `cancel_token` | the name of the token in the body |
+/// | `upstream` | token, or `[a, b]` | none | further tokens that cancel this call: `CancelToken`, `Option` of one, slices of them; taken by reference |
+/// | `deadline` | expression of type `Deadline` or `Instant` | none | a deadline in addition to the limit, such as the deadline of a whole request; the earlier one applies |
+/// | `inherit` | `true`, `false` | `true` | whether the call inherits the deadline and the token of the enclosing call |
+/// | `fallback` | function of `TimeoutError`, or string that holds its path | | converts the error into the caller's value; allows any return type |
+/// | `on_late` | function of the return type, or string that holds its path | | receives a late result, for example to release a resource in it |
+/// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuses to start while this many operations of this function are abandoned |
+/// | `crate` | path, or string that holds one | `::timeout_runtime` | the path of the runtime, if it is renamed or re-exported |
 ///
-/// One of `ms`, `secs` and `limit` sets the limit; it may be left out where `deadline` is given. A
-/// literal limit of zero does not compile; an expression that comes out as zero means that the call
-/// has expired when it begins. Strings are read at compile time: whole numbers, each with one of
+/// One of `ms`, `secs` and `limit` sets the limit. It may be omitted if `deadline` is given. A
+/// literal limit of zero does not compile. If an expression evaluates to zero, the call has expired
+/// when it starts. Durations in strings are parsed at compile time: whole numbers, each with one of
 /// the units `ns`, `us`, `ms`, `s`, `m`, `h` and `d`.
 ///
-/// Expressions may use `self` and the arguments that are plain names. Each is evaluated once per
-/// call, in the order in which they are written, before the arguments move; what it borrows or
-/// locks is free again right after.
+/// Expressions may use `self` and the arguments that are plain names. Each expression is evaluated
+/// once per call, in source order, before the arguments move. Borrows and locks that an expression
+/// takes end right after its evaluation.
 ///
 /// # Where the operation runs
 ///
 /// | function | `run` | how | may borrow |
 /// |---|---|---|---|
 /// | `fn` | `"worker"` (default) | on a pooled thread, while the caller waits | no |
-/// | `fn` | `"inline"` | on the caller's thread; it has to watch its token | yes |
+/// | `fn` | `"inline"` | on the caller's thread; the operation must check its token | yes |
 /// | `async fn` | `"inline"` (default) | polled in place, and dropped at the limit | yes |
 /// | `async fn` | `"task"` (default with `cancel = false`) | as a Tokio task | no |
 /// | `async fn` | `"worker"` | polled on a pooled thread; its future need not be `Send` | no |
 /// | `fn` that returns a future | `"inline"` (default) | polled in place, and dropped at the limit | yes |
 ///
-/// Where it may not borrow, its arguments and its answer must be `Send + 'static`: take `String`
-/// for `&str`, `Arc<T>` for `&T`, `self: Arc<Self>` for `&self`. `cancel = false` goes with neither
-/// `run = "inline"` nor `grace`.
+/// An operation that may not borrow needs arguments and a result that are `Send + 'static`: take
+/// `String` instead of `&str`, `Arc<T>` instead of `&T`, `self: Arc<Self>` instead of `&self`.
+/// `cancel = false` cannot be combined with `run = "inline"` or with `grace`.
 ///
-/// A lifetime that a type hides, as in `Rows` for `Rows<'_>`, shows to the compiler alone. Its
-/// error then is E0521, that the argument must outlive `'static`: take an owned value, or set `run
-/// = "inline"`.
+/// Only the compiler sees a lifetime that a type hides, as in `Rows` for `Rows<'_>`. It reports
+/// error E0521: the argument must outlive `'static`. Take an owned value, or set `run = "inline"`.
 ///
-/// The clock of a `fn` starts when it is called, that of an `async fn` when its future is first
+/// The limit of a `fn` starts at the call. The limit of an `async fn` starts when its future is
+/// first polled.
+///
+/// A `fn` counts as a function that returns a future if its return type is written as
+/// `impl Future<Output = R> + …` or as `Pin<Box<dyn Future<Output = R> + …>>`. `#[async_trait]`
+/// generates the second form for methods: put `#[timeout]` on those methods. A boxed future behind
+/// a type alias, or inside a `Result` or an `Option`, is rejected, because the limit would end
+/// before the future is polled.
+///
+/// The body of such a function and the expressions of the attribute run at the call, outside the
+/// limit. The token exists from then on. It is cancelled when the future is dropped, or earlier.
+/// The limit, the linked tokens and the enclosing calls take effect when the future is first
 /// polled.
-///
-/// A `fn` returns a future if its return type is spelled `impl Future<Output = R> + …` or
-/// `Pin<Box<dyn Future<Output = R> + …>>`, which is what `#[async_trait]` makes of methods: put
-/// `#[timeout]` on those. A boxed future behind a type alias, or inside a `Result` or an `Option`,
-/// is refused: the limit would end when the future has been made. Its body and the expressions of
-/// the attribute run at the call, outside the limit. Its token is there from then on, and fires at
-/// the latest when the future is dropped; the limit, the tokens and the calls above begin to count
-/// when the future is first polled.
 ///
 /// # The token
 ///
-/// A body that names `cancel_token`, in code, in the arguments of a macro or in a format string
-/// such as `"{cancel_token:?}"`, gets a `CancelToken` of that name. A `let` of the same name wins
-/// over it.
-///
-/// A parameter of that name is the caller's token, a `CancelToken` or a `&CancelToken`. In the
-/// body, the name then stands for a token that fires with the caller's and at the end of this call,
-/// whichever comes first.
+/// A body that mentions `cancel_token` gets a `CancelToken` with that name. Mentions count in code,
+/// in the arguments of a macro and in a format string such as `"{cancel_token:?}"`. A `let` of the
+/// same name shadows the token.
+/// A parameter with that name is the caller's token, a `CancelToken` or a `&CancelToken`. In the
+/// body, the name then refers to a token that is cancelled together with the caller's token or when
+/// this call ends, whichever comes first.
 ///
 /// ```
 /// use timeout_runtime::{CancelToken, TimeoutError, timeout};
@@ -148,7 +149,7 @@ use crate::site::Site;
 /// # Return types
 ///
 /// The return type implements `FromTimeout`: `Result<T, E>` with `E: From<TimeoutError> + Debug`,
-/// `Option<T>`, or a type of your own. Any other type takes a `fallback`:
+/// `Option<T>`, or a type of your own. Any other type needs a `fallback`:
 ///
 /// ```
 /// use timeout_runtime::timeout;
@@ -159,14 +160,14 @@ use crate::site::Site;
 /// }
 /// ```
 ///
-/// # Answers that come too late
+/// # Late results
 ///
-/// A success that a poll of an inline `async fn` returns is never too late: it is the outcome, also
+/// A success that a poll of an inline `async fn` returns is never late. It is the outcome, even
 /// after the deadline.
 ///
-/// An answer that does not count, or that nobody waits for any more, is dropped. With `on_late` it
-/// goes to that function instead, whole, be it an `Ok` or an `Err`, so that a resource in it can be
-/// given back:
+/// A result that does not count, or that no caller waits for any more, is dropped. With `on_late`,
+/// that function receives the whole result instead, `Ok` or `Err`, so that it can release a
+/// resource in it:
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -184,7 +185,7 @@ use crate::site::Site;
 /// #[timeout(secs = 5, on_late = give_back)]
 /// fn connect() -> Result<Connection, TimeoutError> {
 ///     let connection = POOL.lock().unwrap().pop();
-///     // What takes long goes here.
+///     // The slow part goes here.
 ///     Ok(connection.unwrap_or(Connection))
 /// }
 ///
@@ -192,37 +193,46 @@ use crate::site::Site;
 /// # Ok::<(), TimeoutError>(())
 /// ```
 ///
-/// It is called once for each such answer, where that would be dropped: on the worker, in the task
-/// or on the calling thread, wherever the operation ran; or where a future is dropped whose
-/// operation had answered already. No call is around it, and on a worker no Tokio runtime. It is
-/// called before the late event, and after the verdict event where the call had returned by then;
-/// elsewhere it may come before that, since neither side of a call waits for the other. A panic in
-/// it changes nothing. A panic of the operation is no answer. Where the operation runs elsewhere,
-/// the function must be `Send + 'static` too.
+/// The function runs once for each such result, at the point where the result would be dropped: on
+/// the worker, in the task or on the calling thread, depending on `run`. If a future is dropped
+/// after its operation has returned a result, the function runs there. It runs outside any call,
+/// and on a worker outside any Tokio runtime.
+///
+/// The function runs before the late event. If the call has already returned, it runs after the
+/// event of the outcome. Otherwise it may run before that event, because neither side of a call
+/// waits for the other.
+///
+/// A panic in the function changes nothing. A panic of the operation is not a result. If the
+/// operation runs on a worker or as a task, the function must be `Send + 'static`.
 ///
 /// # Functions
 ///
-/// Free and associated functions, methods with any receiver and methods of trait implementations,
-/// sync, `async` or returning a future, generic or not, with any patterns and attributes on their
-/// arguments. Where an argument is a pattern, rustdoc shows a generated name. Arguments drop when
-/// the operation ends, in the order of a plain function.
+/// The attribute works on free and associated functions, on methods with any receiver and on
+/// methods of trait implementations. They may be sync, `async` or return a future, may be generic,
+/// and may have any patterns and attributes on their arguments. For an argument that is a pattern,
+/// rustdoc shows a generated name. Arguments are dropped when the operation ends, in the order of a
+/// plain function.
 ///
-/// Not `const fn`, `extern fn`, variadic functions, methods without a body, functions that never
-/// return, and `unsafe fn` unless it runs inline. `#[track_caller]` has no effect on the body.
+/// It does not work on `const fn`, `extern fn`, variadic functions, methods without a body and
+/// functions that never return. An `unsafe fn` must run inline. `#[track_caller]` has no effect on
+/// the body.
 ///
-/// Of two attributes that wrap a function the lower one wraps the upper one. So
-/// `#[tracing::instrument]` below has its span around the whole call and records the `TimeoutError`
-/// of a call without a result; above, its span is around the operation. Where the attributes below
-/// may read the names in a pattern, the pattern stays in the signature, and parts that it leaves
-/// out stay with the caller. Below `#[rstest]`, which has a `timeout` of its own, write
-/// `#[timeout_runtime::timeout(…)]`, behind the cases; there it wraps the test that is made of each
-/// case, and the body finds its token with `CancelToken::current()` only.
+/// Attributes expand from top to bottom. Of two attributes that wrap a function, the lower one is
+/// therefore the outer wrapper:
 ///
-/// Above or below `#[test_case(…)]` of `ntest` the limit is that of each case. Below it, write
-/// every value as a literal, as in `fallback = "panic_on_timeout"`, and the attribute without a
-/// path: that macro panics on anything else.
+/// - `#[tracing::instrument]` below `#[timeout]` has its span around the whole call, and records
+///   the `TimeoutError` of a call without a result. Above `#[timeout]`, its span is around the
+///   operation.
+/// - If an attribute below may read the names in a pattern, the pattern stays in the signature. The
+///   parts of the argument that the pattern does not bind then stay with the caller.
+/// - `#[rstest]` has a `timeout` of its own. Below it, write `#[timeout_runtime::timeout(…)]`,
+///   after the cases. The attribute then wraps the test that is generated for each case, and the
+///   body gets its token only from `CancelToken::current()`.
+/// - Above or below `#[test_case(…)]` of `ntest`, the limit applies to each case. Below it, write
+///   every value as a literal, as in `fallback = "panic_on_timeout"`, and the attribute without a
+///   path: that macro panics on anything else.
 ///
-/// # What it writes
+/// # Expansion
 ///
 /// A sync function, before and after:
 ///
@@ -238,7 +248,7 @@ use crate::site::Site;
 ///
 /// # Errors
 ///
-/// All mistakes are reported in one compilation, each where it is.
+/// All mistakes are reported in one compilation, each at its place in the source.
 #[proc_macro_attribute]
 pub fn timeout(
     args: proc_macro::TokenStream,
@@ -261,8 +271,9 @@ fn expand(args: TokenStream, typed: TokenStream) -> TokenStream {
     expansion(args, typed, None, is_right).0
 }
 
-/// The expansion of `typed`, and whether there is no mistake. The option word `completed` is
-/// offered for completion. Without `may_wrap`, the expansion looks as after a mistake.
+/// Returns the expansion of `typed`, and whether it is free of mistakes. `completed` is the option
+/// word that an editor completes. Without `may_wrap`, the expansion has the same form as after a
+/// mistake.
 fn expansion(
     args: TokenStream,
     typed: TokenStream,
@@ -273,10 +284,10 @@ fn expansion(
     let (mut args, mut errors) = parse(args);
     let expansion = if let Some(item) = Item::parse(&typed, &mut errors) {
         let site = Site::of(begin, beside::has_macro(&item.attrs));
-        let door = Door::new(&mut args, &item, completed);
-        let plan = Plan::new(args, &item, &door, &site, &mut errors);
+        let runtime_path = RuntimePath::new(&mut args, &item, completed);
+        let plan = Plan::new(args, &item, &runtime_path, &site, &mut errors);
         plan.filter(|_| may_wrap).map_or_else(
-            || unwrapped::as_typed(&item, &door),
+            || unwrapped::as_typed(&item, &runtime_path),
             |plan| expand::wrapped(&plan),
         )
     } else {

@@ -1,4 +1,4 @@
-//! What an option's expression names.
+//! Finds the names that an option's expression uses.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -7,8 +7,8 @@ use syn::{
     Pat, PatIdent,
 };
 
-/// The mentions of `names` as values in `expr`. Left out are what is called, which is a function,
-/// and what a closure, a block or a pattern inside `expr` binds anew.
+/// The mentions of `names` as values in `expr`. Names of called functions do not count, and neither
+/// do names that a closure, a block or a pattern inside `expr` rebinds.
 pub(crate) fn all(expr: &TokenStream, names: &[Ident]) -> Vec<Ident> {
     let mut search = Mentions {
         names,
@@ -21,7 +21,7 @@ pub(crate) fn all(expr: &TokenStream, names: &[Ident]) -> Vec<Ident> {
     search.found
 }
 
-/// The names that patterns bind, each once, at any depth of what is visited.
+/// The names that patterns bind, each once, at any depth of the visited syntax.
 #[derive(Default)]
 pub(crate) struct Bound(Vec<PatIdent>);
 
@@ -44,7 +44,7 @@ impl Visit<'_> for Bound {
 
 struct Mentions<'a> {
     names: &'a [Ident],
-    /// The names that stand for something else in the part at hand.
+    /// The names that are rebound in the part at hand.
     bound: Vec<Ident>,
     found: Vec<Ident>,
 }
@@ -56,7 +56,7 @@ impl Mentions<'_> {
         }
     }
 
-    /// Visits a part that may bind names anew.
+    /// Visits a part that may rebind names.
     fn within(&mut self, bind: impl FnOnce(&mut Bound), visit: impl FnOnce(&mut Self)) {
         let mut inner = Bound::default();
         bind(&mut inner);
@@ -67,8 +67,8 @@ impl Mentions<'_> {
         self.bound.truncate(outer);
     }
 
-    /// Notes the names among what a macro is given, but for fields and for what is given a value or
-    /// a type.
+    /// Notes the names among the arguments of a macro, except for fields and for names that an `=`
+    /// or a `:` follows.
     fn tokens(&mut self, tokens: TokenStream) {
         let is = |token: Option<&TokenTree>, sign: &[char]| matches!(token, Some(TokenTree::Punct(punct)) if sign.contains(&punct.as_char()));
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
@@ -159,7 +159,7 @@ mod tests {
     use syn::Ident;
 
     #[test]
-    fn a_value_is_mentioned() {
+    fn values_are_found_and_functions_fields_and_rebound_names_are_not() {
         let names = ["from", "to"].map(|name| Ident::new(name, Span::call_site()));
         for (expr, expected) in [
             ("from", &["from"][..]),

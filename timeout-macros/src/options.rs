@@ -1,4 +1,4 @@
-//! What a call asks for: the options, as statements in front of the operation.
+//! Generates the options of a call, as statements in front of the operation.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -12,9 +12,8 @@ use crate::slot::Given;
 use crate::token;
 use crate::values::Time;
 
-/// What this call asks for. Each option is a statement of its own, in the order in which they are
-/// written, so that a lock which one of them takes is free again for the next and for the
-/// operation:
+/// All options of the call. Each option is a statement of its own, in source order, so that a lock
+/// which an option takes is released before the next option and before the operation:
 ///
 /// ```text
 /// #[timeout(ms = self.config.lock().ms, grace = "5ms")] async fn load(&self, cancel_token: CancelToken) -> …
@@ -29,9 +28,9 @@ use crate::values::Time;
 /// let __options = __options.ms(self.config.lock().ms);
 /// let __options = __options.grace(__timeout_p::Duration::new(0, 5_000_000));
 /// ```
-pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStream {
+pub(crate) fn all(plan: &Plan<'_>, here: Span, result_type: &TokenStream) -> TokenStream {
     let mut options = Vec::from_iter(plan.limit.as_ref().map(limit));
-    options.extend(plan.deadline.as_ref().map(until));
+    options.extend(plan.deadline.as_ref().map(deadline));
     options.extend(plan.upstream.iter().flat_map(|upstream| {
         let tokens = upstream.value.iter();
         tokens.map(|token| link(upstream, token))
@@ -49,19 +48,19 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
     options.extend(
         plan.fallback
             .as_ref()
-            .map(|given| fallback(given, here, answer)),
+            .map(|given| fallback(given, here, result_type)),
     );
     options.extend(
         plan.on_late
             .as_ref()
-            .map(|given| on_late(given, here, answer, plan.run.moves_away())),
+            .map(|given| on_late(given, here, result_type, plan.run.moves_away())),
     );
     options.sort_by_key(|(place, _)| *place);
     let options = options.into_iter().map(|(_, option)| option);
     let caller = plan
         .params
         .iter()
-        .map(|param| caller_token(param, &plan.door.token, here));
+        .map(|param| caller_token(param, &plan.runtime_path.token, here));
     let detached = (!plan.inherits).then(|| quote_spanned!(here=> .detached()));
     quote_spanned! {here=>
         let __options = __timeout_p::call_options(&__TIMEOUT_POLICY)#detached;
@@ -70,9 +69,9 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
     }
 }
 
-/// The caller's token stops the call as well. Its type is judged by the runtime, at the type; what
-/// the body gets in its place has the type that comes out, so that a wrong one is one error. A
-/// token that may not be there:
+/// Links the caller's token, which cancels the call. The runtime checks the type of the token and
+/// reports a wrong one at the type. What the body gets in place of the token has the resulting
+/// type, so that a wrong type is one error. A token with a condition:
 ///
 /// ```text
 /// let __form = __timeout_p::ByValue;
@@ -84,8 +83,8 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, answer: &TokenStream) -> TokenStr
 /// let _ = &cancel_token;
 /// ```
 ///
-/// The second mention is made of the name in the attribute, if there is one: an editor renames the
-/// two together.
+/// The last mention uses the identifier in the attribute, if there is one: an editor then renames
+/// the two together.
 fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     let (Kind::Token { ident, ty, .. }, conditions) = (&param.kind, &param.conditions) else {
         return TokenStream::new();
@@ -103,22 +102,26 @@ fn caller_token(param: &Param, name: &Ident, here: Span) -> TokenStream {
     }
 }
 
-/// The function is evaluated with the other options, and called by a closure whose call stands at
-/// the attribute:
+/// The function is evaluated with the other options. A closure calls it, and the span of that call
+/// is the attribute:
 ///
 /// ```text
 /// let __fallback = __timeout_p::Fallback::<u32>::checked(panic_on_timeout).function();
 /// let __fallback = __timeout_p::fallback_call(move |__error| __fallback(__error));
 /// ```
 ///
-/// What may be a closure gets its expected type:
+/// A value that may be a closure gets its expected type:
 /// `__timeout_p::fallback(__timeout_p::never_run::<u32>, |error| ..)`.
-fn fallback(given: &Given<TokenStream>, here: Span, answer: &TokenStream) -> (usize, TokenStream) {
+fn fallback(
+    given: &Given<TokenStream>,
+    here: Span,
+    result_type: &TokenStream,
+) -> (usize, TokenStream) {
     let function = &given.value;
     let checked = if has_type(function) || is_call(function) {
-        quote_spanned!(here=> __timeout_p::Fallback::<#answer>::checked(#function))
+        quote_spanned!(here=> __timeout_p::Fallback::<#result_type>::checked(#function))
     } else {
-        quote_spanned!(here=> __timeout_p::fallback(__timeout_p::never_run::<#answer>, #function))
+        quote_spanned!(here=> __timeout_p::fallback(__timeout_p::never_run::<#result_type>, #function))
     };
     let statements = quote_spanned! {here=>
         let __fallback = #checked.function();
@@ -137,14 +140,14 @@ fn fallback(given: &Given<TokenStream>, here: Span, answer: &TokenStream) -> (us
 fn on_late(
     given: &Given<TokenStream>,
     here: Span,
-    answer: &TokenStream,
+    result_type: &TokenStream,
     moves_away: bool,
 ) -> (usize, TokenStream) {
     let function = &given.value;
     let checked = if has_type(function) || is_call(function) {
-        quote_spanned!(here=> __timeout_p::OnLateFunction::<#answer>::checked(#function))
+        quote_spanned!(here=> __timeout_p::OnLateFunction::<#result_type>::checked(#function))
     } else {
-        quote_spanned!(here=> __timeout_p::on_late(__timeout_p::never_run::<#answer>, #function))
+        quote_spanned!(here=> __timeout_p::on_late(__timeout_p::never_run::<#result_type>, #function))
     };
     let there = here.located_at(function.span());
     let moved = moves_away.then(
@@ -153,12 +156,12 @@ fn on_late(
     let statements = quote_spanned! {here=>
         let __on_late = #checked.function();
         #moved
-        let __on_late = __timeout_p::on_late_call(__timeout_p::never_run::<#answer>, move |__value| __on_late(__value));
+        let __on_late = __timeout_p::on_late_call(__timeout_p::never_run::<#result_type>, move |__value| __on_late(__value));
     };
     (given.place, statements)
 }
 
-fn until(option: &Given<TokenStream>) -> (usize, TokenStream) {
+fn deadline(option: &Given<TokenStream>) -> (usize, TokenStream) {
     let (here, value) = (here(option), &option.value);
     (
         option.place,
@@ -191,8 +194,8 @@ fn number<T>(
     let mut tokens = value.clone().into_iter();
     let ty = Ident::new(ty, here(option));
     match (tokens.next(), tokens.next()) {
-        (Some(literal @ TokenTree::Literal(_)), None) => ask(option, &literal),
-        _ => ask_for(option, takes, &ty, value),
+        (Some(literal @ TokenTree::Literal(_)), None) => set(option, &literal),
+        _ => set_checked(option, takes, &ty, value),
     }
 }
 
@@ -201,28 +204,28 @@ fn time<T>(option: &Given<T>, takes: &str, value: &Time) -> (usize, TokenStream)
         Time::Text(duration, span) => {
             let (secs, nanos) = (duration.as_secs(), duration.subsec_nanos());
             let here = Span::mixed_site().located_at(*span);
-            ask(
+            set(
                 option,
                 &quote_spanned!(here=> __timeout_p::Duration::new(#secs, #nanos)),
             )
         }
         Time::Expr(value) => {
             let ty = quote_spanned!(here(option)=> __timeout_p::Duration);
-            ask_for(option, takes, &ty, value)
+            set_checked(option, takes, &ty, value)
         }
     }
 }
 
-/// Asks for a value that has the type which the option takes. Where the expression has a type of
-/// its own, a trait tells of another one and says what was meant. Elsewhere the expression may
-/// depend on the type that is wanted:
+/// Sets an option to a value, checked against the type that the option takes. If the expression has
+/// a type of its own, a trait reports a wrong type and names the option that was probably meant.
+/// Other expressions may depend on the expected type:
 ///
 /// ```text
 /// let __options = __options.ms(__timeout_p::Ms::given(self.limit));
 /// let __given: u64 = text.parse()?;
 /// let __options = __options.ms(__given);
 /// ```
-fn ask_for<T>(
+fn set_checked<T>(
     option: &Given<T>,
     takes: &str,
     ty: &impl ToTokens,
@@ -231,20 +234,20 @@ fn ask_for<T>(
     let here = here(option);
     if has_type(value) {
         let takes = Ident::new(takes, here);
-        return ask(
+        return set(
             option,
             &quote_spanned!(here=> __timeout_p::#takes::given(#value)),
         );
     }
-    let (place, ask) = ask(option, &quote_spanned!(here=> __given));
+    let (place, statement) = set(option, &quote_spanned!(here=> __given));
     (
         place,
-        quote_spanned!(here=> let __given: #ty = #value; #ask),
+        quote_spanned!(here=> let __given: #ty = #value; #statement),
     )
 }
 
-/// Adds an option to what is asked for, in its place among the others.
-fn ask<T>(option: &Given<T>, value: &impl ToTokens) -> (usize, TokenStream) {
+/// Sets an option, in its place among the others.
+fn set<T>(option: &Given<T>, value: &impl ToTokens) -> (usize, TokenStream) {
     let here = here(option);
     let method = Ident::new(&option.word.to_string(), here);
     (
@@ -253,13 +256,13 @@ fn ask<T>(option: &Given<T>, value: &impl ToTokens) -> (usize, TokenStream) {
     )
 }
 
-/// Where the statements of an option seem to stand.
+/// The span of the statements of an option.
 fn here<T>(option: &Given<T>) -> Span {
     Span::mixed_site().located_at(option.word.span())
 }
 
-/// Whether the type of `value` does not depend on the type that is wanted: a variable, a constant,
-/// a field.
+/// Whether the type of `value` is independent of the expected type: a variable, a constant or a
+/// field.
 fn has_type(value: &TokenStream) -> bool {
     matches!(
         syn::parse2(value.clone()),
@@ -267,8 +270,7 @@ fn has_type(value: &TokenStream) -> bool {
     )
 }
 
-/// Whether `value` is what a function returns, which is no closure whose arguments would need a
-/// type.
+/// Whether `value` is a call. Its result is not a closure whose arguments would need a type.
 fn is_call(value: &TokenStream) -> bool {
     matches!(
         syn::parse2(value.clone()),

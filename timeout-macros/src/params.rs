@@ -1,4 +1,4 @@
-//! The parameters, taken apart into what callers see and what the operation binds.
+//! Splits each parameter into the part that callers see and the part that the operation binds.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
@@ -14,7 +14,7 @@ use crate::mentions::Bound;
 use crate::site::{self, Site, Unseen};
 use crate::types::{self, Borrow};
 
-/// One parameter, with its attributes sorted by where they belong.
+/// One parameter, with its attributes grouped by their role.
 pub(crate) struct Param {
     /// Conditions of the parameter and of its binding.
     pub(crate) conditions: Vec<Attribute>,
@@ -22,7 +22,7 @@ pub(crate) struct Param {
     pub(crate) lints: Vec<Attribute>,
     /// Everything else, which stays on the parameter.
     pub(crate) others: Vec<Attribute>,
-    /// How lints do not see the parameter in the signature.
+    /// How the parameter in the signature is hidden from lints.
     unseen: Option<Unseen>,
     pub(crate) kind: Kind,
 }
@@ -35,8 +35,8 @@ pub(crate) enum Kind {
         ident: Ident,
         ty: Box<Type>,
     },
-    /// A pattern that stays in the signature, for macros that read the names in it; each part is
-    /// bound again.
+    /// A pattern that stays in the signature, for macros that read its names. Each part is bound
+    /// again.
     Parts {
         pat: Box<Pat>,
         parts: Vec<PatIdent>,
@@ -44,13 +44,13 @@ pub(crate) enum Kind {
         outer: Vec<Ident>,
         ty: Box<Type>,
     },
-    /// Any other pattern; `slot` is the name that stands in for it in the signature.
+    /// Any other pattern. In the signature, the name `slot` replaces it.
     Pattern {
         slot: Ident,
         pat: Box<Pat>,
         ty: Box<Type>,
     },
-    /// The caller's token: a [`Kind::Name`] that bears the name of the body's token.
+    /// The caller's token: like [`Kind::Name`], with the name of the body's token.
     Token {
         mutability: Option<Token![mut]>,
         ident: Ident,
@@ -147,7 +147,7 @@ impl Param {
         param
     }
 
-    /// The parameter's name, if it is not taken apart.
+    /// The parameter's name, if it is not a pattern.
     pub(crate) fn name(&self) -> Option<&Ident> {
         match &self.kind {
             Kind::Name { ident, .. } | Kind::Token { ident, .. } => Some(ident),
@@ -163,7 +163,7 @@ impl Param {
         }
     }
 
-    /// The names that the parameter's pattern gives to parts of it.
+    /// The names that the parameter's pattern binds.
     pub(crate) fn parts(&self) -> Vec<Ident> {
         let parts = match &self.kind {
             Kind::Parts { parts, .. } => parts.clone(),
@@ -173,7 +173,7 @@ impl Param {
         parts.into_iter().map(|part| part.ident).collect()
     }
 
-    /// The pattern that has a generated name in its place.
+    /// The pattern that a generated name replaces in the signature.
     pub(crate) fn hidden(&self) -> Option<&Pat> {
         match &self.kind {
             Kind::Pattern { pat, .. } => Some(pat),
@@ -186,7 +186,7 @@ impl Param {
         matches!(self.kind, Kind::Token { .. })
     }
 
-    /// The first borrow that shows in the type of what travels with the operation.
+    /// The first borrow visible in the type of an argument that moves with the operation.
     pub(crate) fn first_borrow(&self) -> Option<Borrow> {
         match &self.kind {
             Kind::Receiver(receiver) => match &receiver.kind {
@@ -205,7 +205,7 @@ impl Param {
         }
     }
 
-    /// What the parameter could take to own what it borrows, as a phrase.
+    /// A phrase that names the owned type to take in place of a borrow.
     pub(crate) fn owned_form(&self) -> String {
         match &self.kind {
             Kind::Receiver(_) => "`self: Arc<Self>`".to_owned(),
@@ -220,7 +220,7 @@ impl Param {
 /// The parameter as callers see it: no `mut`, and a name in place of a pattern.
 impl From<&Param> for FnArg {
     fn from(param: &Param) -> Self {
-        // An expectation is met once, by the binding.
+        // Only one `expect` can be fulfilled, and the binding has it.
         let levels = param
             .lints
             .iter()
@@ -263,8 +263,8 @@ impl From<&Param> for FnArg {
     }
 }
 
-/// Whether all that the pattern takes out of its argument can move on: not where a part borrows, or
-/// cannot be seen.
+/// Whether every part of the pattern can be moved into another binding: no part borrows, and all
+/// are visible.
 fn can_be_bound_again(pat: &Pat) -> bool {
     struct Search(bool);
 
@@ -287,8 +287,8 @@ fn can_be_bound_again(pat: &Pat) -> bool {
     !search.0
 }
 
-/// The pattern as it is in the signature, and the names of its parts there: no `mut`, and names
-/// that lints do not see.
+/// The pattern for the signature, and the names of its parts there. It has no `mut`, and its names
+/// are hidden from lints.
 fn in_signature(mut pat: Pat, site: &Site) -> (Pat, Vec<Ident>) {
     struct Change<'a> {
         site: &'a Site,
@@ -324,8 +324,8 @@ enum Role {
 fn role(attr: &Attribute) -> Role {
     match &attr.meta {
         Meta::List(list) if list.path.is_ident("cfg_attr") => {
-            // What follows the condition decides; a list that holds `cfg` has to stand in both
-            // places.
+            // The attributes after the condition decide. A list that contains `cfg` is needed in
+            // both places.
             let roles = attribute_words(list.tokens.clone())
                 .map(|word| role_of_word(&word))
                 .collect::<Vec<_>>();
@@ -349,7 +349,7 @@ fn role_of_word(word: &Ident) -> Role {
     }
 }
 
-/// The words behind the first comma of `condition, attribute, …`.
+/// The words after the first comma of `condition, attribute, …`.
 pub(crate) fn attribute_words(tokens: TokenStream) -> impl Iterator<Item = Ident> {
     let is_comma =
         |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');

@@ -1,64 +1,64 @@
-//! What the expansion does, checked: every rule that takes more than one value to judge.
+//! Checks every rule that involves more than one value, and plans the expansion.
 
 use proc_macro2::{Span, TokenStream};
 use syn::{Safety, Signature, Type};
 
 use crate::args::Args;
 use crate::beside;
-use crate::door::Door;
 use crate::errors::Errors;
 use crate::item::Item;
-use crate::made::{Block, Made};
 use crate::mentions;
 use crate::params::Param;
+use crate::returned_future::{Block, ReturnedFuture};
+use crate::runtime_path::RuntimePath;
 use crate::shape::Shape;
 use crate::site::Site;
 use crate::slot::{Given, Slot};
 use crate::types;
 use crate::values::{Place, Time};
 
-/// An annotated function and what is to become of it.
+/// An annotated function with all decisions about its expansion.
 pub(crate) struct Plan<'a> {
     pub(crate) item: &'a Item,
-    pub(crate) door: &'a Door,
+    pub(crate) runtime_path: &'a RuntimePath,
     pub(crate) params: Vec<Param>,
     pub(crate) shape: Shape<'a>,
     /// The future that is the whole body of a function that returns one.
-    pub(crate) made: Option<Block>,
+    pub(crate) future_block: Option<Block>,
     pub(crate) run: Run,
-    /// `None` stands for the path of the function.
+    /// `None` means the path of the function.
     pub(crate) name: Option<TokenStream>,
     /// At least one of the limit and the deadline is given.
     pub(crate) limit: Option<Given<Limit>>,
     pub(crate) deadline: Option<Given<TokenStream>>,
     pub(crate) upstream: Option<Given<Vec<TokenStream>>>,
-    /// Whether the call takes part in the deadline and token of the one around it.
+    /// Whether the call inherits the deadline and the token of the enclosing call.
     pub(crate) inherits: bool,
     pub(crate) max_abandoned: Option<Given<TokenStream>>,
     pub(crate) fallback: Option<Given<TokenStream>>,
     pub(crate) on_late: Option<Given<TokenStream>>,
-    /// The expressions of the options, which use the arguments that they name.
+    /// The expressions of the options, which mention arguments.
     pub(crate) expressions: [TokenStream; 9],
 }
 
-/// Where the operation runs, and what the end of its limit means to it.
+/// Where the operation runs, and whether its token is cancelled at the limit.
 pub(crate) enum Run {
-    SyncWorker(Signal),
+    SyncWorker(Cancellation),
     SyncInline(Grace),
     AsyncInline(Grace),
-    AsyncTask(Signal),
-    AsyncWorker(Signal),
-    /// A future that the function has made, polled in place.
-    MadeInline(Grace),
+    AsyncTask(Cancellation),
+    AsyncWorker(Cancellation),
+    /// A future that the function returns, polled in place.
+    ReturnedFutureInline(Grace),
 }
 
-/// Whether the operation hears that its limit has passed.
-pub(crate) enum Signal {
-    Fire(Grace),
+/// Whether the operation's token is cancelled at the limit.
+pub(crate) enum Cancellation {
+    AtLimit(Grace),
     Never,
 }
 
-/// How long past the signal an answer still counts.
+/// How long after the cancellation a result still counts.
 pub(crate) type Grace = Option<Given<Time>>;
 
 /// How long one call may take.
@@ -69,62 +69,62 @@ pub(crate) enum Limit {
 }
 
 impl Run {
-    /// Whether the operation moves away from its caller, and must own all it works on.
+    /// Whether the operation moves to a worker or a task, and must own its data.
     pub(crate) fn moves_away(&self) -> bool {
         !matches!(
             self,
-            Self::SyncInline(_) | Self::AsyncInline(_) | Self::MadeInline(_)
+            Self::SyncInline(_) | Self::AsyncInline(_) | Self::ReturnedFutureInline(_)
         )
     }
 
-    /// Whether the operation runs on past its limit without hearing of it.
+    /// Whether the operation keeps running after its limit without a cancellation.
     pub(crate) fn keeps_running(&self) -> bool {
         matches!(
             self,
-            Self::SyncWorker(Signal::Never)
-                | Self::AsyncTask(Signal::Never)
-                | Self::AsyncWorker(Signal::Never)
+            Self::SyncWorker(Cancellation::Never)
+                | Self::AsyncTask(Cancellation::Never)
+                | Self::AsyncWorker(Cancellation::Never)
         )
     }
 
-    /// How long past the signal an answer still counts, if any grace is given.
+    /// The grace period, if one is given.
     pub(crate) fn grace(&self) -> Option<&Given<Time>> {
         match self {
-            Self::SyncInline(grace) | Self::AsyncInline(grace) | Self::MadeInline(grace) => {
-                grace.as_ref()
-            }
-            Self::SyncWorker(signal) | Self::AsyncTask(signal) | Self::AsyncWorker(signal) => {
-                match signal {
-                    Signal::Fire(grace) => grace.as_ref(),
-                    Signal::Never => None,
-                }
-            }
+            Self::SyncInline(grace)
+            | Self::AsyncInline(grace)
+            | Self::ReturnedFutureInline(grace) => grace.as_ref(),
+            Self::SyncWorker(cancellation)
+            | Self::AsyncTask(cancellation)
+            | Self::AsyncWorker(cancellation) => match cancellation {
+                Cancellation::AtLimit(grace) => grace.as_ref(),
+                Cancellation::Never => None,
+            },
         }
     }
 }
 
 impl<'a> Plan<'a> {
-    /// Checks everything; `None` if there is any mistake, be it found here or before.
+    /// Checks all rules. Returns `None` if there is any mistake, found here or before.
     pub(crate) fn new(
         args: Args,
         item: &'a Item,
-        door: &'a Door,
+        runtime_path: &'a RuntimePath,
         site: &Site,
         errors: &mut Errors,
     ) -> Option<Self> {
         let sig = &item.sig;
-        let params = Param::all(sig, &door.token, site);
+        let params = Param::all(sig, &runtime_path.token, site);
         let shape = Shape::of(sig);
-        let made = match shape {
-            Shape::Future(_) => Made::of(item.body.inside()),
-            Shape::Sync(_) | Shape::Async(_) => Made::Unknown,
+        let returned_future = match shape {
+            Shape::Future(_) => ReturnedFuture::of(item.body.inside()),
+            Shape::Sync(_) | Shape::Async(_) => ReturnedFuture::Unknown,
         };
-        check_instrument(item, &params, &made, errors);
+        check_instrument(item, &params, &returned_future, errors);
         check_signature(sig, shape, errors);
         let expressions = args.expressions();
         check_parts(&params, &expressions, errors);
         check_bounded(&args, errors);
-        check_answers(sig, shape, &args, errors);
+        check_return_type(sig, shape, &args, errors);
         let is_clear = is_place_clear(&args);
         let run = run(&args.run, &args.cancel, args.grace, shape, errors);
         if let Some(run) = run.as_ref().filter(|run| run.moves_away() && is_clear) {
@@ -135,12 +135,12 @@ impl<'a> Plan<'a> {
         let limit = limit(args.ms, args.secs, args.limit, errors);
         let plan = Self {
             item,
-            door,
+            runtime_path,
             params,
             shape,
-            made: match made {
-                Made::Alone(block) => Some(block),
-                Made::Behind | Made::Unknown => None,
+            future_block: match returned_future {
+                ReturnedFuture::WholeBody(block) => Some(block),
+                ReturnedFuture::AfterStatements | ReturnedFuture::Unknown => None,
             },
             run: run?,
             name: args.name.take().map(|name| name.value),
@@ -157,7 +157,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The functions that cannot be wrapped, wherever they run.
+/// Reports functions that cannot be wrapped, for any value of `run`.
 fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     if let Some(constness) = &sig.constness {
         errors.add(constness, "a `const fn` cannot be timed out; drop `const`");
@@ -176,7 +176,7 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     }
     check_covered(shape, errors);
     if let Some(never) = shape
-        .answer()
+        .result_type()
         .filter(|ty| matches!(types::visible(ty), Type::Never(_)))
     {
         errors.add(
@@ -186,8 +186,8 @@ fn check_signature(sig: &Signature, shape: Shape<'_>, errors: &mut Errors) {
     }
 }
 
-/// The limit of a function ends when it returns. A future that it returns together with something
-/// else would be polled after that.
+/// Reports a future inside another return type. The limit of a function ends when it returns, and
+/// the future would be polled after that.
 fn check_covered(shape: Shape<'_>, errors: &mut Errors) {
     let Shape::Sync(Some(ty)) = shape else {
         return;
@@ -200,18 +200,26 @@ fn check_covered(shape: Shape<'_>, errors: &mut Errors) {
     }
 }
 
-/// A macro that is left below gets what this one has written. `#[instrument]` looks for the future
-/// at the end of the body, and for the names in the signature; above, it gets both as typed.
-fn check_instrument(item: &Item, params: &[Param], made: &Made, errors: &mut Errors) {
+/// Reports an `#[instrument]` below `#[timeout]` that would miss something. A macro below gets the
+/// expansion of this one. `#[instrument]` looks for the future at the end of the body, and for the
+/// names in the signature. Above `#[timeout]`, it gets both as typed.
+fn check_instrument(
+    item: &Item,
+    params: &[Param],
+    returned_future: &ReturnedFuture,
+    errors: &mut Errors,
+) {
     let Some(instrument) = beside::instrument(&item.attrs) else {
         return;
     };
-    if let Made::Behind = made {
+    if let ReturnedFuture::AfterStatements = returned_future {
         errors.add(
             instrument,
             "`#[instrument]` below `#[timeout]` would miss this future, which is made behind other statements; put it above",
         );
-    } else if let (Made::Unknown, Some(pat)) = (made, params.iter().find_map(Param::hidden)) {
+    } else if let (ReturnedFuture::Unknown, Some(pat)) =
+        (returned_future, params.iter().find_map(Param::hidden))
+    {
         errors.add(
             pat,
             "`#[instrument]` below `#[timeout]` cannot see the parts of this pattern; put it above",
@@ -219,8 +227,8 @@ fn check_instrument(item: &Item, params: &[Param], made: &Made, errors: &mut Err
     }
 }
 
-/// Whether the operation runs where the attribute seems to say. What was not understood may have
-/// been meant to say something else.
+/// Whether the place of the operation is certain. Text that was not understood
+/// may have been meant to change that.
 fn is_place_clear(args: &Args) -> bool {
     match &args.run {
         Slot::Given(_) => true,
@@ -229,8 +237,8 @@ fn is_place_clear(args: &Args) -> bool {
     }
 }
 
-/// Where the operation runs and how it ends, as far as it is told; `None` where that does not go
-/// together.
+/// Combines `run`, `cancel` and `grace` with the shape of the function. Returns `None` if they
+/// contradict each other.
 fn run(
     run: &Slot<Place>,
     cancel: &Slot<bool>,
@@ -252,18 +260,22 @@ fn run(
             "`grace` follows the signal that `cancel = false` holds back; drop one of them",
         );
     }
-    let signal = if cancels {
-        Signal::Fire(grace)
+    let cancellation = if cancels {
+        Cancellation::AtLimit(grace)
     } else {
-        Signal::Never
+        Cancellation::Never
     };
-    let run = match (place, shape, signal) {
-        (Place::Worker, Shape::Sync(_), signal) => Ok(Run::SyncWorker(signal)),
-        (Place::Worker, Shape::Async(_), signal) => Ok(Run::AsyncWorker(signal)),
-        (Place::Task, Shape::Async(_), signal) => Ok(Run::AsyncTask(signal)),
-        (Place::Inline, Shape::Sync(_), Signal::Fire(grace)) => Ok(Run::SyncInline(grace)),
-        (Place::Inline, Shape::Async(_), Signal::Fire(grace)) => Ok(Run::AsyncInline(grace)),
-        (Place::Inline, Shape::Future(_), Signal::Fire(grace)) => Ok(Run::MadeInline(grace)),
+    let run = match (place, shape, cancellation) {
+        (Place::Worker, Shape::Sync(_), cancellation) => Ok(Run::SyncWorker(cancellation)),
+        (Place::Worker, Shape::Async(_), cancellation) => Ok(Run::AsyncWorker(cancellation)),
+        (Place::Task, Shape::Async(_), cancellation) => Ok(Run::AsyncTask(cancellation)),
+        (Place::Inline, Shape::Sync(_), Cancellation::AtLimit(grace)) => Ok(Run::SyncInline(grace)),
+        (Place::Inline, Shape::Async(_), Cancellation::AtLimit(grace)) => {
+            Ok(Run::AsyncInline(grace))
+        }
+        (Place::Inline, Shape::Future(_), Cancellation::AtLimit(grace)) => {
+            Ok(Run::ReturnedFutureInline(grace))
+        }
         (Place::Task, Shape::Sync(_), _) => Err((
             run.typed(),
             "`run = \"task\"` takes an `async fn`; use `\"worker\"` or `\"inline\"`",
@@ -272,11 +284,11 @@ fn run(
             run.typed(),
             "a returned future runs inline, where its function has made it; write an `async fn` to run it elsewhere",
         )),
-        (Place::Inline, Shape::Future(_), Signal::Never) => Err((
+        (Place::Inline, Shape::Future(_), Cancellation::Never) => Err((
             cancel.typed(),
             "`cancel = false` lets the operation outlive its call, a returned future does not; write an `async fn`",
         )),
-        (Place::Inline, _, Signal::Never) => Err((
+        (Place::Inline, _, Cancellation::Never) => Err((
             cancel.typed(),
             "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them",
         )),
@@ -284,7 +296,7 @@ fn run(
     run.map_err(|(at, message)| errors.add(at, message)).ok()
 }
 
-/// A call that could take for ever needs no attribute.
+/// Reports a missing limit. Without one, a call could take for ever.
 fn check_bounded(args: &Args, errors: &mut Errors) {
     let unbounded = args.has_no_limit() && args.deadline.is_absent();
     if unbounded && !args.garbled {
@@ -295,22 +307,22 @@ fn check_bounded(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// A function that returns nothing cannot say that its time ran out. An option that was not
-/// understood may have been `fallback`.
-fn check_answers(sig: &Signature, shape: Shape<'_>, args: &Args, errors: &mut Errors) {
+/// Reports a function that returns nothing, because it cannot return an error. An option that was
+/// not understood may have been meant as `fallback`.
+fn check_return_type(sig: &Signature, shape: Shape<'_>, args: &Args, errors: &mut Errors) {
     if args.garbled || !args.fallback.is_absent() {
         return;
     }
     let message = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, or set `fallback`: \
                    in a test, `fallback = panic_on_timeout`";
-    match shape.answer() {
+    match shape.result_type() {
         None => errors.add(&sig.ident, message),
         Some(ty) if types::is_unit(ty) => errors.add(ty, message),
         Some(_) => {}
     }
 }
 
-/// The one option that sets the limit.
+/// The option that sets the limit. Reports further ones.
 fn limit(
     ms: Slot<TokenStream>,
     secs: Slot<TokenStream>,
@@ -336,7 +348,8 @@ fn limit(
     Some(first)
 }
 
-/// The contract of an `unsafe fn` ends with the call, which an operation elsewhere can outlive.
+/// Reports an `unsafe fn`. Its contract ends with the call, but an operation elsewhere can outlive
+/// the call.
 fn check_unsafe(sig: &Signature, errors: &mut Errors) {
     if let Safety::Unsafe(token) = &sig.safety {
         errors.add(
@@ -346,10 +359,10 @@ fn check_unsafe(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-/// An error that comes back from another thread is `Send`. The compiler would not say which bounds
-/// are missing, and for async functions say so twice.
+/// Reports an error type that cannot move between threads. The compiler would not name the missing
+/// bounds, and would report async functions twice.
 fn check_error(shape: Shape<'_>, errors: &mut Errors) {
-    if let Some(error) = shape.answer().and_then(types::first_unsent_error) {
+    if let Some(error) = shape.result_type().and_then(types::first_unsent_error) {
         errors.add(
             error,
             "an error that comes back from another thread must be `Send`; write `dyn Error + Send + Sync`, or set `run = \"inline\"`",
@@ -357,9 +370,9 @@ fn check_error(shape: Shape<'_>, errors: &mut Errors) {
     }
 }
 
-/// Options are evaluated before the patterns take arguments apart: the first mention in each is a
-/// mistake. Where an argument has the name of a part as well, a macro has told them apart, and so
-/// does rustc.
+/// Reports the first mention in each option of a part of a pattern. Options are evaluated before
+/// patterns destructure the arguments. If an argument has the same name as a part, a macro
+/// generated the two with different hygiene, and rustc distinguishes them.
 fn check_parts(params: &[Param], options: &[TokenStream], errors: &mut Errors) {
     let named: Vec<_> = params.iter().filter_map(Param::name).collect();
     let unconditional = params.iter().filter(|param| param.conditions.is_empty());
@@ -376,22 +389,24 @@ fn check_parts(params: &[Param], options: &[TokenStream], errors: &mut Errors) {
     }
 }
 
-/// An operation elsewhere owns all it works on. Parameters with conditions may not be there, and
-/// are left to rustc.
+/// Reports borrowed arguments of an operation that runs elsewhere. A parameter with a condition may
+/// be absent, so rustc checks it.
 fn check_borrows(params: &[Param], shape: Shape<'_>, run: &Run, errors: &mut Errors) {
-    let (place, signal) = match run {
-        Run::SyncWorker(signal) | Run::AsyncWorker(signal) => ("on a worker", signal),
-        Run::AsyncTask(signal) => ("as a task", signal),
-        Run::SyncInline(_) | Run::AsyncInline(_) | Run::MadeInline(_) => return,
+    let (place, cancellation) = match run {
+        Run::SyncWorker(cancellation) | Run::AsyncWorker(cancellation) => {
+            ("on a worker", cancellation)
+        }
+        Run::AsyncTask(cancellation) => ("as a task", cancellation),
+        Run::SyncInline(_) | Run::AsyncInline(_) | Run::ReturnedFutureInline(_) => return,
     };
-    let can_run_inline = matches!(signal, Signal::Fire(_));
-    let lends = shape.answer().and_then(types::first_borrow).is_some();
+    let can_run_inline = matches!(cancellation, Cancellation::AtLimit(_));
+    let lends = shape.result_type().and_then(types::first_borrow).is_some();
     for param in params.iter().filter(|param| param.conditions.is_empty()) {
         let Some(borrow) = param.first_borrow() else {
             continue;
         };
-        // Callers wait for a change to what is theirs, or for a part of it: to take an owned value
-        // alone would not do.
+        // Callers expect a change to their own value, or a part of it in return. Taking an owned
+        // value would not be enough.
         let mut remedy = if borrow.is_mut || lends {
             "take and return owned values".to_owned()
         } else {

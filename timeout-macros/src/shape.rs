@@ -1,5 +1,4 @@
-//! What kind of function it is: who waits for the operation, and where the signature names the
-//! answer.
+//! Finds out whether a function is sync, async or returns a future, and the type of its result.
 
 use proc_macro2::Ident;
 use syn::punctuated::Punctuated;
@@ -12,7 +11,7 @@ use crate::types::visible;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Shape<'a> {
-    /// A `fn`. Without a return type it answers `()`.
+    /// A `fn`. Without a return type, it returns `()`.
     Sync(Option<&'a Type>),
     /// An `async fn`.
     Async(Option<&'a Type>),
@@ -25,8 +24,8 @@ pub(crate) enum Shape<'a> {
 pub(crate) struct Future<'a> {
     /// The return type.
     pub(crate) whole: &'a Type,
-    /// What the future comes to.
-    pub(crate) answer: &'a Type,
+    /// The output of the future.
+    pub(crate) result_type: &'a Type,
     /// Whether it is `Pin<Box<dyn Future<…>>>`, and not `impl Future<…>`.
     pub(crate) boxed: bool,
 }
@@ -44,11 +43,11 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The type of what callers get in the end, if it is written.
-    pub(crate) fn answer(self) -> Option<&'a Type> {
+    /// The type of the result, if it is written.
+    pub(crate) fn result_type(self) -> Option<&'a Type> {
         match self {
             Self::Sync(output) | Self::Async(output) => output,
-            Self::Future(future) => Some(future.answer),
+            Self::Future(future) => Some(future.result_type),
         }
     }
 }
@@ -63,10 +62,10 @@ impl<'a> Future<'a> {
             },
             _ => return None,
         };
-        let answer = output(bounds)?;
+        let result_type = output(bounds)?;
         Some(Self {
             whole,
-            answer,
+            result_type,
             boxed,
         })
     }
@@ -129,12 +128,14 @@ mod tests {
             Shape::Future(future) if future.boxed => "boxed future",
             Shape::Future(_) => "future",
         };
-        let answer = shape.answer().map(|ty| ty.to_token_stream().to_string());
-        (name, answer)
+        let result_type = shape
+            .result_type()
+            .map(|ty| ty.to_token_stream().to_string());
+        (name, result_type)
     }
 
     #[test]
-    fn a_future_in_the_return_type_is_seen() {
+    fn a_future_in_the_return_type_is_found() {
         for (output, expected) in [
             ("impl Future<Output = u8>", "future"),
             (
@@ -149,13 +150,16 @@ mod tests {
             ),
             ("Pin<Box<(dyn Future<Output = u8> + 'a)>>", "boxed future"),
         ] {
-            let answer = Some("u8".to_owned());
-            assert_eq!(shape(&format!("fn f() -> {output}")), (expected, answer));
+            let result_type = Some("u8".to_owned());
+            assert_eq!(
+                shape(&format!("fn f() -> {output}")),
+                (expected, result_type)
+            );
         }
     }
 
     #[test]
-    fn what_only_resembles_one_is_a_value() {
+    fn a_type_that_only_resembles_a_future_is_a_value() {
         for output in [
             "impl Iterator<Item = u8>",
             "impl Future",

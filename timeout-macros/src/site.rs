@@ -1,40 +1,40 @@
-//! Where the attribute is written, and parameters that lints do not see there.
+//! Describes the place of the attribute, and hides parameters from lints there.
 //!
-//! The operation binds each argument again under its own name. Clippy would call that shadowing,
-//! and an `allow` in the expansion is an error where the user forbids the lint. So the pattern in
-//! the signature gets the span of a macro, which such lints skip. The binding in the operation
-//! keeps the user's span, so that a lint about an unused argument points there.
+//! The operation binds each argument again under its own name. Clippy would report that as
+//! shadowing, and an `allow` in the expansion is an error if the user forbids the lint. So the
+//! pattern in the signature gets the span of a macro, which such lints skip. The binding in the
+//! operation keeps the user's span, so that a lint about an unused argument points there.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use syn::{Pat, PatIdent, PatWild, Token};
 
 use crate::token;
 
-/// Where the attribute is written.
+/// The place of the attribute.
 #[derive(Default)]
 pub(crate) struct Site {
-    /// Whether a macro reads the signature after this one, and looks for plain names and patterns
-    /// there.
+    /// Whether a macro reads the signature after this one, and expects plain names and patterns in
+    /// it.
     pub(crate) is_read: bool,
-    /// Whether the compiler is at work, and its lints. Editors have neither, and get names as they
-    /// are typed.
+    /// Whether the compiler expands the attribute, and runs its lints. An editor does not run them,
+    /// and gets names as typed.
     is_compiled: bool,
-    /// A word of the attribute that is typed there, and does not come through a `macro_rules!`.
-    /// Names that share its hygiene mean the same with the span of the attribute.
+    /// A word of the attribute that is typed there and does not come from a `macro_rules!`. A name
+    /// with the same hygiene keeps its meaning with the span of the attribute.
     word: Option<Ident>,
 }
 
-/// How a parameter's pattern is out of sight.
+/// How a parameter's pattern is hidden from lints.
 pub(crate) enum Unseen {
     /// By the span of its name.
     Name(Ident),
-    /// By the span of the whole pattern, `name @ _`, where the name would be another one with that
+    /// By the span of the whole pattern, `name @ _`, if the name would change its meaning with that
     /// span.
     Pattern,
 }
 
 impl Site {
-    /// The site of an attribute whose arguments begin with `begin`.
+    /// The place of an attribute whose arguments start with `begin`.
     pub(crate) fn of(begin: Option<TokenTree>, is_read: bool) -> Self {
         let text = Span::call_site().source_text();
         let word = match (begin, &text) {
@@ -51,7 +51,7 @@ impl Site {
         }
     }
 
-    /// How lints do not see a parameter of this name.
+    /// How a parameter with this name is hidden from lints. `None` if it stays visible.
     pub(crate) fn unseen(&self, name: &Ident) -> Option<Unseen> {
         let shares = |word: &Ident| token::shares_context(name.span(), word.span());
         if self.word.as_ref().is_some_and(shares) {
@@ -64,7 +64,7 @@ impl Site {
     }
 }
 
-/// A parameter's pattern, out of sight if that is wanted.
+/// A parameter's pattern, hidden from lints if `unseen` is given.
 pub(crate) fn pattern(name: &Ident, unseen: Option<&Unseen>) -> Pat {
     let subpat = matches!(unseen, Some(Unseen::Pattern)).then(|| {
         let here = Span::mixed_site().located_at(name.span());
@@ -83,13 +83,13 @@ pub(crate) fn pattern(name: &Ident, unseen: Option<&Unseen>) -> Pat {
     })
 }
 
-/// Whether the compiler prints the span as one that no macro has made. Lints about shadowing skip
-/// all other spans anyway, and Clippy finds `name @ _` redundant there.
+/// Whether the compiler prints the span as one outside all macros. Lints about shadowing skip all
+/// other spans anyway, and Clippy finds `name @ _` redundant there.
 fn is_outside_macros(span: Span) -> bool {
     format!("{span:?}").starts_with("#0 ")
 }
 
-/// Whether `word` is the first one between parentheses in `text`. A fragment would be a `$` there.
+/// Whether `word` is the first token in parentheses in `text`. A fragment would be a `$` there.
 fn is_typed(word: &Ident, text: TokenStream) -> bool {
     text.into_iter().any(|token| {
         let TokenTree::Group(group) = token else {
@@ -107,7 +107,7 @@ mod tests {
     use proc_macro2::{Ident, Span};
 
     #[test]
-    fn a_word_is_typed_where_it_begins_the_arguments() {
+    fn a_word_is_typed_if_it_starts_the_arguments() {
         let word = Ident::new("ms", Span::call_site());
         for (text, expected) in [
             ("#[timeout(ms = 5)]", true),

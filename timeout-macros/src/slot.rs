@@ -1,18 +1,18 @@
-//! What an option was given.
+//! The value of one option, which can be set once.
 
 use proc_macro2::{Ident, TokenStream};
 
-/// An option that can be given once.
+/// The state of one option.
 #[derive(Default)]
 pub(crate) enum Slot<T> {
     #[default]
     Absent,
-    /// The value was refused; its error is reported already.
+    /// The value was refused. Its error has been reported.
     Refused,
     Given(Given<T>),
 }
 
-/// An option as given, with what is needed to point at it.
+/// The value of an option, with the tokens that errors point at.
 pub(crate) struct Given<T> {
     pub(crate) value: T,
     pub(crate) word: Ident,

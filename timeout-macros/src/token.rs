@@ -1,15 +1,14 @@
-//! Where a body names its token, found in raw tokens.
+//! Finds the mentions of the token in the raw tokens of a body.
 
 use std::fmt::Debug;
 
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 
-/// The identifiers under which `body` looks for `name`, one for each hygiene context that does.
+/// The identifiers with which `body` mentions `name`, one for each hygiene context.
 ///
-/// Identifiers count wherever they stand, and so do string literals that would capture the name
-/// when used as a format string. A binding made of each returned identifier is in scope of every
-/// use that was found.
+/// Identifiers count anywhere, and so do string literals that would capture the name as a format
+/// string. A binding made of each returned identifier is in scope of every mention that was found.
 pub(crate) fn uses(body: &TokenStream, name: &Ident) -> Vec<Ident> {
     let mut search = Search {
         name,
@@ -24,14 +23,14 @@ pub(crate) fn uses(body: &TokenStream, name: &Ident) -> Vec<Ident> {
     search.found
 }
 
-/// Whether `ident` stands for code that rust-analyzer cannot parse while it is typed. The code
-/// itself comes back in the expansion, in the place of this identifier.
+/// Whether `ident` replaces code that rust-analyzer cannot parse while it is typed. In the
+/// expansion, the editor puts the code back in place of this identifier.
 pub(crate) fn is_fixup(ident: &Ident) -> bool {
     ident == "__ra_fixup"
 }
 
-/// `typed` if it stands for the same thing as `name`, else `name`. An editor renames a binding
-/// together with the identifier that it is made of.
+/// `typed` if it has the same meaning as `name`, else `name`. An editor renames a binding together
+/// with the identifier that the binding is made of.
 pub(crate) fn tied(name: Ident, typed: &Ident) -> Ident {
     if shares_context(name.span(), typed.span()) {
         typed.clone()
@@ -44,7 +43,7 @@ struct Search<'a> {
     name: &'a Ident,
     text: String,
     found: Vec<Ident>,
-    /// An editor has replaced a part of the body, in which the name may be.
+    /// An editor replaced a part of the body, which may mention the name.
     is_hidden: bool,
 }
 
@@ -76,22 +75,22 @@ impl Search<'_> {
     }
 }
 
-/// Whether names at these two spans stand for the same thing.
+/// Whether names at these two spans have the same meaning.
 pub(crate) fn shares_context(one: Span, other: Span) -> bool {
     share_context(one, other, |one, other| one.located_at(other))
 }
 
-/// Whether names at these two spans stand for the same thing: whether the first, moved to the place
-/// of the second, is the second.
+/// Whether names at these two spans have the same meaning: the first span, moved to the location of
+/// the second, equals the second.
 ///
-/// The compiler and editors print spans in formats of their own, and compare none. What they print
-/// is only compared here, and not read.
+/// The compiler and editors have no comparison of spans, and print spans in their own formats. The
+/// printed texts are only compared here, never parsed.
 fn share_context<S: Copy + Debug>(one: S, other: S, located_at: impl Fn(S, S) -> S) -> bool {
     format!("{:?}", located_at(one, other)) == format!("{other:?}")
 }
 
-/// Whether a string literal holds `{name}` or `{name:…}`, as format strings spell a captured
-/// argument.
+/// Whether a string literal holds `{name}` or `{name:…}`, the form of a captured argument in a
+/// format string.
 fn captures(literal: &Literal, name: &str) -> bool {
     let text = literal.to_string();
     let string = text.starts_with(['"', 'r']);
@@ -108,15 +107,13 @@ mod tests {
     use proc_macro2::{Ident, Span, TokenStream};
     use std::fmt::{self, Debug, Formatter};
 
-    fn asks(body: &str) -> bool {
-        let body: TokenStream = body
-            .parse()
-            .expect("the body of a test has balanced tokens");
+    fn is_mentioned(body: &str) -> bool {
+        let body: TokenStream = body.parse().expect("the body has balanced tokens");
         !uses(&body, &Ident::new("stop", Span::call_site())).is_empty()
     }
 
     #[test]
-    fn an_identifier_asks_at_any_depth() {
+    fn an_identifier_is_a_mention_at_any_depth() {
         for body in [
             "{ stop }",
             "{ stop.check()?; }",
@@ -124,40 +121,42 @@ mod tests {
             "{ vec![[(|| { inner!(a, stop) })()]] }",
             "{ Job { stop } }",
         ] {
-            assert!(asks(body), "{body}");
+            assert!(is_mentioned(body), "{body}");
         }
     }
 
     #[test]
-    fn a_format_string_asks() {
+    fn a_captured_argument_of_a_format_string_is_a_mention() {
         for body in [
             r#"{ println!("{stop}") }"#,
             r#"{ println!("at {stop:?}") }"#,
             r#"{ println!("{ stop } {stop :>4}") }"#,
             r##"{ println!(r#""{stop:#?}" # "#) }"##,
         ] {
-            assert!(asks(body), "{body}");
+            assert!(is_mentioned(body), "{body}");
         }
     }
 
     #[test]
-    fn other_words_and_literals_do_not_ask() {
+    fn other_words_and_literals_are_no_mentions() {
         for body in [
             "{ stopped; stop_it; non_stop }",
             r#"{ println!("stop, {stopped} {0:stop} {unstop}") }"#,
             r#"{ b"{stop}"; c"{stop}"; 'x' }"#,
             "{ 1 + 2 }",
         ] {
-            assert!(!asks(body), "{body}");
+            assert!(!is_mentioned(body), "{body}");
         }
     }
 
     #[test]
-    fn one_context_gets_one_binding() {
-        let body: TokenStream = r#"{ stop; stop; "{stop}" }"#.parse().expect("balanced");
+    fn one_hygiene_context_gets_one_binding() {
+        let body: TokenStream = r#"{ stop; stop; "{stop}" }"#
+            .parse()
+            .expect("the tokens are balanced");
         assert_eq!(uses(&body, &Ident::new("stop", Span::call_site())).len(), 1);
     }
-    /// A span as the compiler has them: a hygiene context, and where it begins and ends.
+    /// A span in the compiler's format: a hygiene context, and where the span begins and ends.
     #[derive(Clone, Copy)]
     struct Compiler(u32, [u32; 2]);
 
@@ -168,7 +167,7 @@ mod tests {
         }
     }
 
-    /// A span as rust-analyzer has them.
+    /// A span in the format of rust-analyzer.
     #[derive(Clone, Copy)]
     struct Editor(u32, [u32; 2]);
 
@@ -183,10 +182,10 @@ mod tests {
         }
     }
 
-    // Each use of the token was taken for a context of its own in an editor, since its spans print
-    // another way than the compiler's.
+    // In an editor, each use of the token counted as a context of its own, because editors print
+    // spans in another format than the compiler.
     #[test]
-    fn contexts_are_told_apart_in_every_format() {
+    fn hygiene_contexts_are_distinguished_in_every_format() {
         fn check<S: Copy + Debug>(span: fn(u32, [u32; 2]) -> S, located_at: fn(S, S) -> S) {
             let places = [[7, 9], [7, 11], [70, 72]];
             for (one, other) in places
@@ -204,11 +203,13 @@ mod tests {
         check(Editor, |one, other| Editor(one.0, other.1));
     }
 
-    // An editor replaces each token that it renames: where the attribute's own name is not the
-    // binding, its rename breaks the body.
+    // An editor replaces each token that it renames. If the name in the attribute was not the
+    // binding, renaming it broke the body.
     #[test]
     fn the_name_in_the_attribute_is_the_binding() {
-        let tokens: TokenStream = "stop { stop; \"{stop}\" }".parse().expect("balanced");
+        let tokens: TokenStream = "stop { stop; \"{stop}\" }"
+            .parse()
+            .expect("the tokens are balanced");
         let mut tokens = tokens.into_iter();
         let Some(proc_macro2::TokenTree::Ident(name)) = tokens.next() else {
             panic!("a name comes first");

@@ -1,4 +1,4 @@
-//! Questions that only the syntax of a type can answer.
+//! Reads the syntax of types: borrows, `impl Trait`, futures and errors.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
@@ -17,10 +17,10 @@ pub(crate) struct Borrow {
     pub(crate) is_mut: bool,
 }
 
-/// The first borrow that shows in `ty`: a reference or a lifetime, other than `'static`.
+/// The first borrow visible in `ty`: a reference or a lifetime, other than `'static`.
 ///
-/// What function types take and give, as in `fn(&str)` or `impl Fn(&str)`, is not held by them, and
-/// no borrow.
+/// A value does not hold the arguments and results of its function types, as in `fn(&str)` or `impl
+/// Fn(&str)`. So borrows in them do not count.
 pub(crate) fn first_borrow(ty: &Type) -> Option<Borrow> {
     let mut search = Borrows {
         found: None,
@@ -33,7 +33,7 @@ pub(crate) fn first_borrow(ty: &Type) -> Option<Borrow> {
 
 struct Borrows {
     found: Option<Borrow>,
-    /// How many function types are around the part at hand.
+    /// The number of function types around the part at hand.
     functions: usize,
     /// The lifetimes that a `for<…>` around the part at hand declares.
     bound: Vec<Lifetime>,
@@ -105,11 +105,11 @@ impl Visit<'_> for Borrows {
         });
     }
 
-    // The length of an array holds nothing.
+    // The length of an array holds no borrow.
     fn visit_expr(&mut self, _: &Expr) {}
 }
 
-/// What could be taken by value in place of the borrow `ty`, as a phrase.
+/// A phrase that names the owned type to take in place of the borrow `ty`.
 pub(crate) fn owned_form(ty: &Type) -> String {
     let Type::Reference(TypeReference { elem, .. }) = visible(ty) else {
         return "an owned value".to_owned();
@@ -122,7 +122,7 @@ pub(crate) fn owned_form(ty: &Type) -> String {
     }
 }
 
-/// `ty` out of the invisible groups and parentheses around it.
+/// `ty` without the invisible groups and parentheses around it.
 pub(crate) fn visible(mut ty: &Type) -> &Type {
     loop {
         ty = match ty {
@@ -133,7 +133,7 @@ pub(crate) fn visible(mut ty: &Type) -> &Type {
     }
 }
 
-/// `ty` in print, without the blanks that tokens get around punctuation.
+/// `ty` as text, without the spaces that printed tokens have around punctuation.
 fn shown(ty: &Type) -> String {
     let printed = ty.to_token_stream().to_string();
     [
@@ -148,7 +148,7 @@ fn shown(ty: &Type) -> String {
     .fold(printed, |text, (spaced, tight)| text.replace(spaced, tight))
 }
 
-/// Whether `ty` is one of the type parameters in `generics`, or one without a name.
+/// Whether `ty` is one of the type parameters in `generics`, or an `impl Trait`.
 pub(crate) fn is_generic(ty: &Type, generics: &Generics) -> bool {
     match visible(ty) {
         Type::ImplTrait(_) => true,
@@ -159,7 +159,7 @@ pub(crate) fn is_generic(ty: &Type, generics: &Generics) -> bool {
     }
 }
 
-/// The first `dyn Error` in `ty` that is not `Send`. Other traits may have `Send` above them.
+/// The first `dyn Error` in `ty` without `Send`. Other traits may have `Send` as a supertrait.
 pub(crate) fn first_unsent_error(ty: &Type) -> Option<&TypeTraitObject> {
     let mut search = UnsentErrors(None);
     search.visit_type(ty);
@@ -178,7 +178,7 @@ impl<'a> Visit<'a> for UnsentErrors<'a> {
     }
 }
 
-/// The last word of a trait's path.
+/// The last segment of a trait's path.
 fn named(bound: &TypeParamBound) -> Option<&Ident> {
     match bound {
         TypeParamBound::Trait(bound) => Some(&bound.path.segments.last()?.ident),
@@ -186,12 +186,12 @@ fn named(bound: &TypeParamBound) -> Option<&Ident> {
     }
 }
 
-/// Whether `ty` is spelled `()`.
+/// Whether `ty` is written as `()`.
 pub(crate) fn is_unit(ty: &Type) -> bool {
     matches!(visible(ty), Type::Tuple(tuple) if tuple.elems.is_empty())
 }
 
-/// Whether `ty` may be a future, as far as its syntax tells.
+/// Whether `ty` may be a future, judged by its syntax.
 pub(crate) fn may_be_a_future(ty: &Type) -> bool {
     match visible(ty) {
         Type::Path(path) => {
@@ -223,8 +223,8 @@ impl Visit<'_> for Hidden {
     }
 }
 
-/// The `impl Future` that `ty` is, or that is alone in a `Result`, an `Option` or a box: what a
-/// caller awaits.
+/// The `impl Future` that `ty` is, or that is the first argument of a `Result`, an `Option` or a
+/// box: the future that a caller awaits.
 pub(crate) fn returned_future(ty: &Type) -> Option<&TypeImplTrait> {
     match visible(ty) {
         Type::ImplTrait(hidden) => hidden.bounds.iter().any(is_future).then_some(hidden),
@@ -249,7 +249,7 @@ fn is_future(bound: &TypeParamBound) -> bool {
     named(bound).is_some_and(|name| name == "Future" || name == "IntoFuture")
 }
 
-/// `ty` as it can be written inside the body, where `impl Trait` is `_`.
+/// `ty` as it can be written inside the body: with `_` for each `impl Trait`.
 pub(crate) fn inferred(ty: &Type) -> Type {
     let mut ty = ty.clone();
     Inferred.visit_type_mut(&mut ty);
@@ -278,7 +278,7 @@ mod tests {
     use quote::ToTokens;
 
     #[test]
-    fn borrows_show() {
+    fn borrows_are_found() {
         for (ty, expected) in [
             ("&str", "& str"),
             ("Option<&'a mut [u8]>", "& 'a mut [u8]"),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn owned_types_show_no_borrow() {
+    fn owned_types_have_no_borrow() {
         for ty in [
             "String",
             "&'static str",
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_types_are_inferred() {
+    fn impl_trait_is_replaced_by_an_underscore() {
         let ty = syn::parse_str("Result<(impl Debug, Box<impl Iterator<Item = impl Copy>>), E>")
             .expect("a type");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The values of options: which expressions each option accepts, and what they mean.
+//! Parses the values of options: which expressions each option accepts, and what they mean.
 
 use std::time::Duration;
 
@@ -16,9 +16,8 @@ use crate::duration;
 use crate::groups;
 use crate::suggest::{self, expected, hint};
 
-/// What stands behind the `=` of an option: an expression, and the same as typed. What goes into
-/// the expansion are the tokens: a parsed expression has lost which of its groups are the
-/// compiler's own.
+/// The value of an option: the parsed expression, and its tokens as typed. The expansion uses the
+/// tokens, because a parsed expression has lost which of its groups the compiler made.
 pub(crate) struct Value {
     pub(crate) expr: Expr,
     pub(crate) typed: TokenStream,
@@ -29,8 +28,8 @@ impl Parse for Value {
         let begin = input.fork();
         let expr = input.parse()?;
         let typed = between(&begin, input);
-        // What `parse` leaves of a group inside is an error only at the end of all parsing, and not
-        // beside other mistakes.
+        // Tokens that `parse` leaves over in an inner group are an error only at the end of all
+        // parsing, and not together with other mistakes.
         syn::parse2::<Expr>(typed.clone())?;
         Ok(Self { expr, typed })
     }
@@ -48,14 +47,14 @@ pub(crate) fn between(begin: ParseStream<'_>, end: ParseStream<'_>) -> TokenStre
     tokens
 }
 
-/// How long, as a duration in text or an expression.
+/// A duration, as text or as an expression.
 #[derive(Clone)]
 pub(crate) enum Time {
     Text(Duration, Span),
     Expr(TokenStream),
 }
 
-/// Where the operation runs, as asked for.
+/// The value of `run`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Worker,
@@ -69,10 +68,10 @@ const PLACES: [(&str, Place); 3] = [
     ("task", Place::Task),
 ];
 
-/// An expression, sorted by what can be said of it before it is compiled.
+/// An expression, classified by what is known before compilation.
 enum Kind<'a> {
     Literal(&'a Lit),
-    /// A literal with a minus in front.
+    /// A literal with a minus sign in front.
     Negative(&'a Lit),
     Other,
 }
@@ -92,7 +91,7 @@ fn kind(expr: &Expr) -> Kind<'_> {
     }
 }
 
-/// `expr` out of the parentheses that it, or a fragment of a `macro_rules!`, has around it.
+/// `expr` without the parentheses around it, which may come from a fragment of a `macro_rules!`.
 fn visible(mut expr: &Expr) -> &Expr {
     while let Expr::Paren(paren) = expr {
         expr = &paren.expr;
@@ -122,7 +121,7 @@ pub(crate) fn count(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     }
 }
 
-/// Whether `expr` is spelled as a `Duration`: what one of its functions gives, or one of its
+/// Whether `expr` is written as a `Duration`: a call of one of its functions, or one of its
 /// constants.
 fn is_duration(expr: &Expr) -> bool {
     match visible(expr) {
@@ -141,7 +140,7 @@ const INTEGERS: [&str; 13] = [
 ];
 
 fn in_range(literal: &LitInt, key: &Key) -> syn::Result<()> {
-    // Such as `50ms`.
+    // A suffix such as in `50ms`.
     if !INTEGERS.contains(&literal.suffix()) {
         return Err(key.refuse(literal));
     }
@@ -203,7 +202,7 @@ pub(crate) fn identifier(value: &Value, key: &Key) -> syn::Result<Ident> {
             .path
             .get_ident()
         {
-            // `self` parses as a path, and nothing else can bear its name.
+            // `self` parses as a path, and no other variable can have its name.
             Some(ident)
                 if ident != "self" && ident != "Self" && ident != "super" && ident != "crate" =>
             {
@@ -219,8 +218,8 @@ pub(crate) fn identifier(value: &Value, key: &Key) -> syn::Result<Ident> {
     }
 }
 
-/// References to an expression that is not a literal, or to each of several between brackets, which
-/// may differ in their types.
+/// References to an expression that is not a literal, or to each element in brackets. Elements may
+/// have different types.
 pub(crate) fn references(value: &Value, key: &Key) -> syn::Result<Vec<TokenStream>> {
     let reference = |value: &Value| {
         expression(value, key)?;
@@ -238,7 +237,7 @@ pub(crate) fn references(value: &Value, key: &Key) -> syn::Result<Vec<TokenStrea
     }
 }
 
-/// What is between the brackets in `tokens`, and between the parentheses around those.
+/// The tokens between the brackets in `tokens`, also if the brackets are in parentheses.
 fn inside(tokens: &TokenStream) -> TokenStream {
     match tokens.clone().into_iter().next() {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Bracket => group.stream(),
@@ -255,7 +254,7 @@ pub(crate) fn expression(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     }
 }
 
-/// An expression that is not a literal; a duration in text is meant for another option.
+/// An expression that is not a literal. For a duration in text, the error suggests another option.
 pub(crate) fn moment(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     expression(value, key).map_err(|error| match kind(&value.expr) {
         Kind::Literal(Lit::Str(_)) => {
@@ -267,8 +266,8 @@ pub(crate) fn moment(value: &Value, key: &Key) -> syn::Result<TokenStream> {
 }
 
 /// A closure of one argument, a string that holds a path, or any other expression that is not a
-/// literal. Some macros that read the attributes below them, such as the `test_case` of `ntest`,
-/// panic unless all values are literals.
+/// literal. Strings are accepted because some macros that read the attributes below them, such as
+/// the `test_case` of `ntest`, panic unless all values are literals.
 pub(crate) fn function(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     match visible(&value.expr) {
         Expr::Closure(ExprClosure {
@@ -291,7 +290,7 @@ pub(crate) fn function(value: &Value, key: &Key) -> syn::Result<TokenStream> {
     }
 }
 
-/// The option that sets the limit to `expr`, as it could be written.
+/// An option that would set the limit to `expr`, for error messages.
 pub(crate) fn as_limit(expr: &Expr) -> Option<String> {
     match kind(expr) {
         Kind::Literal(Lit::Int(literal)) if literal.suffix().is_empty() => {
@@ -335,7 +334,7 @@ fn is_plain(path: &Path) -> bool {
         .all(|segment| segment.arguments.is_none() && is_name(&segment.ident))
 }
 
-/// Whether `ident` can stand in a path: other keywords parse there as well.
+/// Whether `ident` can be a segment of a path. Other keywords parse as segments as well.
 fn is_name(ident: &Ident) -> bool {
     ["self", "super", "crate"].iter().any(|word| ident == word)
         || syn::parse2::<Ident>(ident.to_token_stream()).is_ok()

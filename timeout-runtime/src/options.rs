@@ -1,8 +1,8 @@
-//! The options of `#[timeout]` as an editor shows them: the words that are typed in the attribute
-//! stand for these constants.
+//! The options of `#[timeout]` as documented constants. Editors show them for the option words in
+//! the attribute.
 //!
-//! The documentation of the attribute has the same, with the default of each. `crate`, where the
-//! runtime is, cannot be a name here.
+//! The documentation of the attribute lists the same options with their defaults. `crate`, the path
+//! of the runtime, is missing here because a constant cannot have that name.
 
 #![allow(non_upper_case_globals)]
 
@@ -29,7 +29,8 @@ pub const secs: () = ();
 /// `limit = "1m 30s"`
 pub const limit: () = ();
 
-/// Whether the token is cancelled at the limit. With `false` the operation runs on, abandoned.
+/// Whether the token is cancelled at the limit. With `false`, the operation keeps running,
+/// abandoned.
 ///
 /// `cancel = false`
 pub const cancel: () = ();
@@ -45,7 +46,7 @@ pub const grace: () = ();
 /// `run = "inline"`
 pub const run: () = ();
 
-/// The name under which the body finds its token; without this option, `cancel_token`.
+/// The name of the token in the body. The default is `cancel_token`.
 ///
 /// `token = stop`
 pub const token: () = ();
@@ -56,7 +57,7 @@ pub const token: () = ();
 /// `upstream = [shutdown, request]`
 pub const upstream: () = ();
 
-/// A deadline besides the limit, of type `Deadline` or `Instant`. The earlier of the two holds.
+/// A deadline in addition to the limit, of type `Deadline` or `Instant`. The earlier one applies.
 ///
 /// `deadline = request.deadline`
 pub const deadline: () = ();
@@ -66,28 +67,28 @@ pub const deadline: () = ();
 /// `inherit = false`
 pub const inherit: () = ();
 
-/// A function of `TimeoutError` that gives callers their value when there is no result. It makes
-/// any return type possible.
+/// A function that converts a `TimeoutError` into the caller's value when there is no result. It
+/// allows any return type.
 ///
 /// `fallback = |_| 0`
 pub const fallback: () = ();
 
-/// A function of the return type that receives a result which no caller gets any more.
+/// A function of the return type that receives a late result, which no caller gets.
 ///
 /// `on_late = give_back`
 pub const on_late: () = ();
 
-/// Refuses to start while so many operations of this function are abandoned: an integer, or an
+/// Refuses to start while this many operations of this function are abandoned: an integer, or an
 /// expression of type `usize`.
 ///
 /// `max_abandoned = 8`
 pub const max_abandoned: () = ();
 
-/// What an expansion mentions of these constants.
+/// The type of the array in which an expansion mentions these constants.
 #[doc(hidden)]
 pub type Words<const N: usize> = [(); N];
 
-/// Passes its tokens on, for code that only an editor expands.
+/// Expands to its tokens, for code that only an editor expands.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __timeout_typed {

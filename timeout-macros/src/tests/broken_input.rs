@@ -1,12 +1,12 @@
-//! Whatever comes in, the item comes out.
+//! Tests that every input expands to its item, even if the input is broken.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use super::mistakes::errors;
 use super::{expand, split};
 
-// An editor asks for the expansion while the user types; what goes missing then is not found by
-// callers.
+// An editor expands the attribute while the user types. If the item is missing then, callers lose
+// it.
 #[test]
 fn half_typed_input_keeps_signature_and_body() {
     let items = [
@@ -98,7 +98,7 @@ fn no_input_panics() {
     }
 }
 
-/// `tokens` cut off at each token, and without each token, at any depth.
+/// Variants of `tokens`: cut off at each token, and without each token, at any depth.
 fn broken(tokens: TokenStream) -> Vec<TokenStream> {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let with = |middle: Option<TokenTree>, at: usize| -> TokenStream {

@@ -1,22 +1,22 @@
-//! What an editor gets: names of the expansion that are tokens of the input, and tokens that are
-//! half typed.
+//! Tests of the expansion in an editor: identifiers that are tokens of the input, and half-typed
+//! input.
 
 use proc_macro2::{TokenStream, TokenTree};
 
 use super::expand;
 use super::mistakes::errors;
 
-/// An identifier of an expansion, with the place of the input that it is taken from.
+/// An identifier of an expansion, with the position of the input token that it is taken from.
 #[derive(Debug, PartialEq, Eq)]
 struct Word {
     text: String,
-    /// `None` for an identifier that the macro has made.
+    /// `None` for an identifier that the macro generated.
     place: Option<usize>,
-    /// How many macro calls are around it.
+    /// The number of macro calls around it.
     macros: usize,
 }
 
-/// All identifiers of `tokens` in a row, where the input was `source`.
+/// All identifiers of `tokens` in order. The input was `source`.
 fn words(source: &str, tokens: TokenStream) -> Vec<Word> {
     let mut words = Vec::new();
     collect(source, tokens, 0, &mut words);
@@ -47,7 +47,7 @@ fn collect(source: &str, tokens: TokenStream, macros: usize, words: &mut Vec<Wor
     }
 }
 
-/// The names behind a `let`, with or without `mut`.
+/// The names after each `let`, with or without `mut`.
 fn bindings(words: &[Word]) -> Vec<&Word> {
     let is = |index: usize, text: &str| words.get(index).is_some_and(|word| word.text == text);
     (1..words.len())
@@ -59,15 +59,15 @@ fn bindings(words: &[Word]) -> Vec<&Word> {
         .collect()
 }
 
-/// Where the bindings of `name` are taken from.
+/// The positions of the input tokens that the bindings of `name` are taken from.
 fn bound(words: &[Word], name: &str) -> Vec<Option<usize>> {
     let bindings = bindings(words).into_iter();
     let named = bindings.filter(|binding| binding.text == name);
     named.map(|binding| binding.place).collect()
 }
 
-// The body was an argument of `pin!`. An editor expands it twice then, and renaming a `mut`
-// argument deletes its `mut`.
+// The body was an argument of `pin!`. An editor then expanded the body twice, and renaming a `mut`
+// argument deleted its `mut`.
 #[test]
 fn no_argument_is_bound_inside_a_macro_call() {
     for run in ["inline", "task", "worker"] {
@@ -92,10 +92,10 @@ fn no_argument_is_bound_inside_a_macro_call() {
     }
 }
 
-// Renaming an argument left the attribute behind: its mention was another variable than the one of
-// the body.
+// Renaming an argument did not rename it in the attribute: the mention there was another variable
+// than the one in the body.
 #[test]
-fn a_mention_in_an_option_is_used_beside_the_binding() {
+fn a_mention_in_an_option_is_repeated_after_the_binding() {
     for (args, mentions) in [
         ("limit = limits.whole", 1),
         ("limit = limits.whole, grace = limits.rest()", 2),
@@ -121,7 +121,7 @@ fn a_mention_in_an_option_is_used_beside_the_binding() {
     }
 }
 
-// The name in the attribute stood for nothing, and renaming the token in the body broke the code.
+// The name in the attribute had no meaning, and renaming the token in the body broke the code.
 #[test]
 fn the_token_is_bound_by_the_name_in_the_attribute() {
     for function in [
@@ -147,7 +147,7 @@ fn the_token_is_bound_by_the_name_in_the_attribute() {
     }
 }
 
-/// The places of the input that tokens of `expansion` carry, groups and signs included.
+/// The input ranges of all tokens of `expansion`, groups and punctuation included.
 fn places(expansion: TokenStream) -> Vec<std::ops::Range<usize>> {
     let mut all = Vec::new();
     for token in expansion {
@@ -160,9 +160,9 @@ fn places(expansion: TokenStream) -> Vec<std::ops::Range<usize>> {
     all
 }
 
-// An editor puts `__ra_fixup` in place of what it cannot parse, and puts that back into the
-// expansion. A function whose whole body was replaced was taken for one without a body, so nothing
-// in it could be completed.
+// An editor replaces code that it cannot parse by `__ra_fixup`, and puts the code back into the
+// expansion. A function whose whole body was replaced counted as a function without a body, so
+// completion did not work in it.
 #[test]
 fn a_body_that_an_editor_has_replaced_is_a_body() {
     for (args, name) in [
@@ -181,7 +181,7 @@ fn a_body_that_an_editor_has_replaced_is_a_body() {
             assert_eq!(errors(expansion.clone()).len(), mistakes, "{source}");
             let words = words(&source, expansion.clone());
             assert_eq!(bound(&words, name).len(), 1, "{source}");
-            let start = source.find("__ra_fixup").expect("it is there");
+            let start = source.find("__ra_fixup").expect("the source contains it");
             let replaced = start..start + "__ra_fixup".len();
             let same = places(expansion)
                 .into_iter()
@@ -189,7 +189,7 @@ fn a_body_that_an_editor_has_replaced_is_a_body() {
             assert_eq!(
                 same.count(),
                 1,
-                "else the body would be put back elsewhere too: {source}"
+                "the editor would restore the body in another place too: {source}"
             );
         }
     }
@@ -198,7 +198,7 @@ fn a_body_that_an_editor_has_replaced_is_a_body() {
     assert_eq!(bound(&words, "cancel_token"), [source.find("cancel_token")]);
 }
 
-// Each generated token was at the function's name, so going to its definition offered up to
+// Each generated token was located at the function's name, so "go to definition" offered up to
 // seventeen places.
 #[test]
 fn the_name_of_a_function_is_found_once() {
@@ -215,7 +215,7 @@ fn the_name_of_a_function_is_found_once() {
             "fn name_of_it() -> Pin<Box<dyn Future<Output = Option<u8>>>> { work() }",
         ] {
             let source = format!("#[timeout({args})] {function}");
-            let start = source.find("name_of_it").expect("it is there");
+            let start = source.find("name_of_it").expect("the source contains it");
             let name = start..start + "name_of_it".len();
             let found = places(expand(&source)).into_iter();
             assert_eq!(found.filter(|place| *place == name).count(), 1, "{source}");
@@ -223,11 +223,11 @@ fn the_name_of_a_function_is_found_once() {
     }
 }
 
-/// What rust-analyzer puts at the cursor.
+/// The word that rust-analyzer inserts at the cursor.
 const AT_CURSOR: &str = "intellijRulezz";
 
-/// Both expansions that an editor makes to complete at the `|` in `args`, as text without blanks,
-/// and the place of the cursor in the second.
+/// Both expansions that an editor uses to complete at the `|` in `args`, as text without spaces,
+/// and the position of the cursor in the second one.
 fn completing(args: &str, item: &str) -> (String, String, usize) {
     let text = |args: &str| {
         let text = expand(&format!("#[timeout({args})] {item}")).to_string();
@@ -237,12 +237,14 @@ fn completing(args: &str, item: &str) -> (String, String, usize) {
         text(&args.replace('|', "")),
         text(&args.replace('|', AT_CURSOR)),
     );
-    let place = with_cursor.find(AT_CURSOR).expect("the cursor is there");
+    let place = with_cursor
+        .find(AT_CURSOR)
+        .expect("the expansion contains the cursor");
     (typed, with_cursor, place)
 }
 
-// The two expansions differed in front of a half-typed value, and the editor looked for its type in
-// the wrong place.
+// The two expansions differed before a half-typed value, and the editor looked up its type at the
+// wrong position.
 #[test]
 fn a_half_typed_value_is_completed_among_the_arguments() {
     for args in [
@@ -277,7 +279,7 @@ fn a_half_typed_value_is_completed_among_the_arguments() {
             );
             let body = with_cursor[..place]
                 .find("->")
-                .expect("it is behind the signature");
+                .expect("the signature precedes the body");
             assert!(with_cursor[body..place].contains('{'), "{args}: {item}");
         }
     }
@@ -289,7 +291,7 @@ fn a_half_typed_value_is_completed_among_the_arguments() {
     assert!(typed[..place].ends_with(expected), "{typed}");
 }
 
-// No option word was offered: in the first expansion there was no path that leads to them.
+// Completion offered no option word: the first expansion contained no path that leads to them.
 #[test]
 fn option_words_are_completed_where_they_are_typed() {
     for (args, behind) in [
@@ -318,9 +320,9 @@ fn option_words_are_completed_where_they_are_typed() {
     }
 }
 
-/// Hovering over an option word showed nothing.
+/// Hovering over an option word showed no documentation.
 #[test]
-fn each_option_word_stands_for_a_documented_constant() {
+fn each_option_word_names_a_documented_constant() {
     let source = "#[timeout(name = \"f\", ms = 5, na, crate = facade, r#run = \"inline\", run = \"inline\")] fn f() -> u8 { 5 }";
     let words = words(source, expand(source));
     for word in ["name", "ms", "run"] {
@@ -335,8 +337,8 @@ fn each_option_word_stands_for_a_documented_constant() {
         env!("CARGO_MANIFEST_DIR"),
         "/../timeout-runtime/src/options.rs"
     );
-    let file = std::fs::read_to_string(path).expect("the runtime is beside this crate");
-    let file = syn::parse_file(&file).expect("it is Rust");
+    let file = std::fs::read_to_string(path).expect("the runtime is next to this crate");
+    let file = syn::parse_file(&file).expect("the file is valid Rust");
     let mut documented = Vec::new();
     for item in file.items {
         if let syn::Item::Const(item) = item {
@@ -348,9 +350,9 @@ fn each_option_word_stands_for_a_documented_constant() {
     assert_eq!(documented, options.collect::<Vec<_>>());
 }
 
-// What only an editor needs is seen by no compiler.
+// Code that only an editor needs reached the compiler.
 #[test]
-fn a_right_use_holds_nothing_for_editors_alone() {
+fn an_expansion_without_mistakes_has_no_code_for_editors_only() {
     let expansion = expand("#[timeout(ms = 5, fallback = |_| 0)] fn f() -> u8 { 5 }").to_string();
     assert!(!expansion.contains("rust_analyzer"), "{expansion}");
     let mistaken = expand("#[timeout(ms = 5, fallback = )] fn f() -> u8 { 5 }").to_string();

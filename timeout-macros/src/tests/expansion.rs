@@ -1,5 +1,5 @@
-//! What each kind of function becomes. Each file in `expansion/` shows one before and after; to
-//! write what the macro makes of them today, for review, run the tests with `UPDATE_EXPANSIONS=1`.
+//! Compares expansions with the files in `expansion/`. Each file shows one function before and
+//! after. To rewrite the files for review, run the tests with `UPDATE_EXPANSIONS=1`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What comes through a `macro_rules!` arrives in invisible groups, and means the same.
+//! Tests that fragments of a `macro_rules!`, which arrive in invisible groups, keep their meaning.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
@@ -24,7 +24,7 @@ fn groups(tokens: TokenStream) -> Vec<TokenStream> {
 }
 
 #[test]
-fn a_literal_is_a_literal() {
+fn a_literal_in_a_group_is_a_literal() {
     let (zero, minus, text, no) = (
         hidden(quote!(0)),
         hidden(quote!(-1)),
@@ -51,7 +51,7 @@ fn a_literal_is_a_literal() {
 }
 
 #[test]
-fn a_path_is_a_path() {
+fn a_path_in_a_group_is_a_path() {
     let path = hidden(quote!(facade::rt));
     let expansion = crate::expand(
         quote!(ms = 5, crate = #path),
@@ -71,7 +71,7 @@ fn a_path_is_a_path() {
 }
 
 #[test]
-fn a_type_is_looked_into() {
+fn a_type_in_a_group_is_checked() {
     let (borrow, never) = (hidden(quote!(&str)), hidden(quote!(!)));
     let found = errors(crate::expand(
         quote!(ms = 5),
@@ -87,7 +87,7 @@ fn a_type_is_looked_into() {
 }
 
 #[test]
-fn a_body_keeps_its_group_and_asks() {
+fn a_body_in_a_group_keeps_the_group_and_gets_its_token() {
     let (vis, body) = (
         hidden(TokenStream::new()),
         hidden(quote!({
@@ -112,7 +112,7 @@ fn a_body_keeps_its_group_and_asks() {
 }
 
 #[test]
-fn an_item_may_come_whole() {
+fn a_whole_item_may_be_in_a_group() {
     let item = quote!(
         fn f() -> Option<u8> {
             None
@@ -125,15 +125,15 @@ fn an_item_may_come_whole() {
     assert_eq!(plain.to_string(), whole.to_string());
 }
 
-// The mistake was reported at the attribute, which says nothing about where.
+// The mistake was reported at the attribute, which does not show the place.
 #[test]
-fn a_group_that_holds_no_body_is_pointed_at() {
+fn a_group_without_a_body_is_reported_at_the_group() {
     let token: TokenTree = "here"
         .parse::<TokenStream>()
         .expect("a word")
         .into_iter()
         .next()
-        .expect("it is there");
+        .expect("the stream has a token");
     let mut nothing = hidden(TokenStream::new());
     nothing.set_span(token.span());
     let expansion = crate::expand(quote!(ms = 5), quote!(fn f() -> Option<u8> #nothing));
@@ -142,7 +142,7 @@ fn a_group_that_holds_no_body_is_pointed_at() {
     assert_eq!(format!("{:?}", last.span()), format!("{:?}", token.span()));
 }
 
-// What was left over behind the value in such a group was dropped without a word.
+// Further tokens after the value in such a group were dropped without an error.
 #[test]
 fn a_group_holds_one_value() {
     let more = hidden(quote!(50 unsafe));
@@ -160,7 +160,7 @@ fn a_group_holds_one_value() {
     }
 }
 
-/// The expansion of `args` without blanks, and every invisible group left in it.
+/// The expansion of `args` without spaces, and every invisible group that remains in it.
 fn expanded(args: &TokenStream) -> (String, Vec<String>) {
     let item = quote!(
         fn f() -> Option<u8> {
@@ -217,7 +217,7 @@ fn a_fragment_stays_one_operand() {
     }
 }
 
-// A group inside a call or a macro is the compiler's own, unless it is taken out and put back.
+// A group inside a call or a macro is the compiler's own, unless a macro rebuilds it.
 #[test]
 fn a_fragment_inside_other_brackets_keeps_its_group() {
     let sum = hidden(quote!(a + b));
@@ -231,8 +231,8 @@ fn a_fragment_inside_other_brackets_keeps_its_group() {
     }
 }
 
-// The length of an array in a signature was torn apart like any other operand, and so was a body
-// with attributes of its own.
+// The length of an array in a signature was split like any other operand. So was a body with inner
+// attributes.
 #[test]
 fn a_fragment_in_a_signature_or_beside_inner_attributes_stays_one_operand() {
     let (sum, bounds) = (hidden(quote!(a + b)), hidden(quote!(dyn Debug + Send)));

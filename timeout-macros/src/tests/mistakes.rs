@@ -1,4 +1,4 @@
-//! Every mistake is told in one compilation, each once.
+//! Tests that every mistake is reported in one compilation, exactly once.
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -13,7 +13,7 @@ pub(super) fn errors(tokens: TokenStream) -> Vec<String> {
     let text = |tokens: &[TokenTree]| match tokens {
         [TokenTree::Ident(name), _, TokenTree::Group(group)] if name == "compile_error" => Some(
             syn::parse2::<syn::LitStr>(group.stream())
-                .expect("a text")
+                .expect("the argument is a string")
                 .value(),
         ),
         _ => None,
@@ -36,7 +36,7 @@ pub(super) fn check_args(args: &str, expected: &[&str]) {
 }
 
 #[test]
-fn an_unknown_option_is_named_with_the_one_that_was_meant() {
+fn an_unknown_option_is_reported_with_a_suggestion() {
     for (word, meant) in [
         ("nam", Some("name")),
         ("after", Some("ms")),
@@ -56,7 +56,7 @@ fn an_unknown_option_is_named_with_the_one_that_was_meant() {
     check_args("ms = 5,, secs = 0", &[WORDS, "`secs` must be at least 1"]);
 }
 
-/// Line breaks and bidirectional controls of a value reached the message as they were.
+/// Line breaks and bidirectional controls of a value reached the message unescaped.
 #[test]
 fn every_message_is_one_line() {
     let nasty = "\n\u{1b}[31m\u{85}\u{2028}\u{202e}\u{2066}\u{200f}\u{61c}\u{200b}";
@@ -80,7 +80,7 @@ fn every_message_is_one_line() {
 }
 
 #[test]
-fn a_value_alone_is_shown_with_its_option() {
+fn a_value_without_its_option_is_reported_with_a_suggestion() {
     for (value, meant) in [
         ("5", Some("ms = 5")),
         ("5ms", Some("limit = \"5ms\"")),
@@ -111,7 +111,7 @@ fn a_value_alone_is_shown_with_its_option() {
 }
 
 #[test]
-fn an_option_is_given_once() {
+fn an_option_that_is_given_twice_is_reported() {
     check_args("ms = 5, ms = 6", &["option `ms` is given twice"]);
     check_args(
         "name = 5, name = \"a\", ms = 5",
@@ -123,7 +123,7 @@ fn an_option_is_given_once() {
 }
 
 #[test]
-fn a_value_has_the_kind_of_its_option() {
+fn a_value_of_the_wrong_kind_is_reported() {
     let integer = "`ms` takes an integer, as in `ms = 50`";
     for args in [
         "ms = 1.5",
@@ -224,9 +224,9 @@ fn a_value_has_the_kind_of_its_option() {
     );
 }
 
-// The span was lost without a word, or the fields of a pattern were.
+// `#[instrument]` lost its span, or the fields of a pattern, without an error.
 #[test]
-fn an_instrument_that_would_miss_something_goes_above() {
+fn an_instrument_below_that_would_miss_something_is_reported() {
     let future = "`#[instrument]` below `#[timeout]` would miss this future, which is made behind other statements; put it above";
     let pattern =
         "`#[instrument]` below `#[timeout]` cannot see the parts of this pattern; put it above";
@@ -277,7 +277,7 @@ fn an_instrument_that_would_miss_something_goes_above() {
 
 // A macro that accepts only literals in the attributes below it panicked on the path.
 #[test]
-fn a_path_between_quotes_is_the_path() {
+fn a_path_in_quotes_expands_like_the_path() {
     let with = |fallback: &str, late: &str, token: &str| {
         let args = format!("ms = 5, fallback = {fallback}, on_late = {late}, token = {token}");
         expand(&format!(
@@ -292,7 +292,7 @@ fn a_path_between_quotes_is_the_path() {
 }
 
 #[test]
-fn a_value_is_in_range() {
+fn a_value_out_of_range_is_reported() {
     for args in ["ms = 0", "ms = -1", "ms = 0u64", "ms = 0x0"] {
         check_args(args, &["`ms` must be at least 1"]);
     }
@@ -312,9 +312,9 @@ fn a_value_is_in_range() {
     );
 }
 
-/// The compiler's error pointed into the runtime, and did not name the option that was meant.
+/// The compiler's error pointed into the runtime, and did not name the intended option.
 #[test]
-fn a_duration_is_none_of_the_numbers() {
+fn a_duration_in_place_of_a_number_is_reported() {
     for value in [
         "Duration::from_secs(5)",
         "(Duration::from_secs(5))",
@@ -333,7 +333,7 @@ fn a_duration_is_none_of_the_numbers() {
 
 /// The compiler's error did not name the bounds, and came twice for async functions.
 #[test]
-fn an_error_that_comes_back_from_another_thread_is_send() {
+fn an_error_that_cannot_move_between_threads_is_reported() {
     let mistake = "an error that comes back from another thread must be `Send`; write `dyn Error + Send + Sync`, or set `run = \"inline\"`";
     for error in [
         "Box<dyn Error>",
@@ -371,7 +371,7 @@ fn an_error_that_comes_back_from_another_thread_is_send() {
     );
 }
 
-/// The error listed return types alone, and a test has none.
+/// The error listed only return types, and a test has none.
 #[test]
 fn a_function_that_returns_nothing_needs_a_fallback() {
     let mistake = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, or set `fallback`: in a \
@@ -395,7 +395,7 @@ fn a_function_that_returns_nothing_needs_a_fallback() {
 }
 
 #[test]
-fn a_duration_is_well_formed() {
+fn a_malformed_duration_is_reported() {
     let units = "expected one of `ns`, `us`, `ms`, `s`, `m`, `h`, `d`";
     check_args(
         "limit = \"5 sec\"",
@@ -413,7 +413,7 @@ fn a_duration_is_well_formed() {
 }
 
 #[test]
-fn one_option_sets_the_limit() {
+fn a_second_or_missing_limit_is_reported() {
     check_args("", &["one of `ms`, `secs`, `limit`, `deadline` is missing"]);
     check_args(
         "name = \"w\"",
@@ -429,7 +429,7 @@ fn one_option_sets_the_limit() {
 }
 
 #[test]
-fn a_deadline_can_stand_for_the_limit() {
+fn a_deadline_can_replace_the_limit() {
     check_args("deadline = until", &[]);
     check_args("deadline = until, ms = 5", &[]);
 }
@@ -459,7 +459,7 @@ fn tokens_and_deadlines_are_expressions() {
 }
 
 #[test]
-fn an_option_names_whole_arguments() {
+fn an_option_that_mentions_a_part_of_a_pattern_is_reported() {
     let unseen = |part| {
         format!(
             "options cannot see `{part}`, which is part of a pattern; take the argument whole, and take it apart in the body"
@@ -477,7 +477,7 @@ fn an_option_names_whole_arguments() {
         "#[timeout(ms = from, secs = 0)] fn f(#[cfg(unix)] (from, to): (u64, u64)) -> Option<u8> { None }",
         &["`secs` must be at least 1"],
     );
-    // As a `macro_rules!` writes it, where the two names are not the same.
+    // As a `macro_rules!` generates it, where the hygiene of the two names differs.
     check(
         "#[timeout(ms = from)] fn f(from: u64, (from, to): (u64, u64)) -> Option<u8> { None }",
         &[],
@@ -485,7 +485,7 @@ fn an_option_names_whole_arguments() {
 }
 
 #[test]
-fn an_option_fits_the_others() {
+fn options_that_contradict_each_other_are_reported() {
     let inline = "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them";
     check_args("ms = 5, run = \"inline\", cancel = false", &[inline]);
     let grace = "`grace` follows the signal that `cancel = false` holds back; drop one of them";
@@ -507,7 +507,7 @@ fn an_option_fits_the_others() {
 }
 
 #[test]
-fn a_returned_future_stays_where_it_is_made() {
+fn a_returned_future_runs_only_inline() {
     let elsewhere = "a returned future runs inline, where its function has made it; write an `async fn` to run it elsewhere";
     let outlives = "`cancel = false` lets the operation outlive its call, a returned future does not; write an `async fn`";
     for output in [
@@ -582,7 +582,7 @@ fn a_function_that_cannot_be_wrapped_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn a_borrow_that_cannot_move_is_refused_with_an_owned_form() {
+fn a_borrow_that_cannot_move_is_refused_with_an_owned_type() {
     let owned = |owned| {
         format!(
             "an operation that runs on a worker cannot borrow from its caller; take {owned}, or set `run = \"inline\"`"

@@ -1,4 +1,4 @@
-//! Promises of the macro as a function from tokens to tokens.
+//! Tests of the macro as a function from tokens to tokens.
 
 mod broken_input;
 mod editor;
@@ -16,8 +16,7 @@ fn expand(source: &str) -> TokenStream {
     crate::expand(args, item)
 }
 
-/// What stands between the parentheses of the attribute in front of `source`, and what stands
-/// behind the attribute.
+/// The arguments of the attribute in front of `source`, and the item after the attribute.
 fn split(source: &str) -> (TokenStream, TokenStream) {
     let mut tokens = source
         .parse::<TokenStream>()

@@ -1,8 +1,8 @@
-//! Attributes and items by chance: whatever comes in, the promises in `promises.rs` hold.
+//! Tests with random attributes and items: the promises in `promises.rs` hold for every input.
 //!
 //! `cargo test` tries the same cases each time. `TIMEOUT_FUZZ_SECS=60 cargo test -p timeout-macros
-//! random` tries new ones for a minute; a failure is reported in as few tokens as it takes, with
-//! its seed, and `TIMEOUT_FUZZ_SEED` tries that one alone.
+//! random` tries new cases for a minute. A failure is reported with its seed and in as few tokens
+//! as possible. `TIMEOUT_FUZZ_SEED` tries only that seed.
 
 mod chance;
 mod durations;
@@ -27,12 +27,11 @@ use mutation::Corpus;
 struct Case {
     args: TokenStream,
     item: TokenStream,
-    /// How many mistakes it was made with, if that is known.
+    /// The number of mistakes in it, if known.
     mistakes: Option<usize>,
 }
 
-/// Calls `check` with one seed after the other: `times` of them, or for as long as the environment
-/// says.
+/// Calls `check` with one seed after the other: `times` seeds, or as the environment variables say.
 fn for_seeds(times: u64, mut check: impl FnMut(u64)) {
     let number = |name: &str| {
         let text = std::env::var(name).ok()?;
@@ -54,10 +53,10 @@ fn for_seeds(times: u64, mut check: impl FnMut(u64)) {
     }
 }
 
-/// Checks the promises on the cases that `make` makes of seeds.
+/// Checks the promises on the cases that `make` builds from seeds.
 fn check(times: u64, make: impl Fn(&mut Chance) -> Option<Case>) {
     for_seeds(times, |seed| {
-        // Else all that was ever parsed would be kept.
+        // Otherwise the text of every case stays in memory.
         proc_macro2::extra::invalidate_current_thread_spans();
         let Some(case) = make(&mut Chance::new(seed)) else {
             return;
@@ -65,7 +64,7 @@ fn check(times: u64, make: impl Fn(&mut Chance) -> Option<Case>) {
         if let Err(broken) = promises::check(&case) {
             let (case, broken) = shrink::shrink(case, broken);
             let (args, item) = (spelled(case.args), spelled(case.item));
-            panic!("{broken}\nTIMEOUT_FUZZ_SEED={seed}, in short:\n#[timeout({args})] {item}");
+            panic!("{broken}\nTIMEOUT_FUZZ_SEED={seed}, shortened:\n#[timeout({args})] {item}");
         }
     });
 }
@@ -89,7 +88,7 @@ fn spelled(tokens: TokenStream) -> String {
 }
 
 #[test]
-fn each_mistake_that_was_made_is_reported_once() {
+fn each_generated_mistake_is_reported_once() {
     check(1_000, |chance| Some(grammar::case(chance)));
 }
 

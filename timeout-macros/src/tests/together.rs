@@ -1,12 +1,12 @@
-//! Several mistakes at once: all are told, and nothing that only follows from them.
+//! Tests of several mistakes together: all are reported, and no errors that only follow from them.
 
 use super::expand;
 use super::mistakes::{WORDS, check, check_args, errors};
 
-// A misspelt `run`, or one that a missing comma had swallowed, was told together with what the
-// default in its place would have broken.
+// A misspelt `run`, or a `run` after a missing comma, was reported together with errors that only
+// the default value causes.
 #[test]
-fn what_was_not_understood_has_no_consequences() {
+fn an_option_that_was_not_understood_causes_no_further_errors() {
     for (args, mistake) in [
         ("ms = 5 run = \"inline\"", "expected `,`"),
         ("5, run(inline)", "did you mean `ms = 5`?"),
@@ -27,8 +27,8 @@ fn what_was_not_understood_has_no_consequences() {
     }
 }
 
-// Nobody was told of a borrow as long as the value of `cancel` was refused, though `run` said where
-// the operation goes.
+// A borrow was not reported while the value of `cancel` was refused, although `run` gave the place
+// of the operation.
 #[test]
 fn a_refused_flag_hides_no_other_mistake() {
     let flag = "`cancel` takes `true` or `false`, as in `cancel = false`";
@@ -50,7 +50,7 @@ fn a_refused_flag_hides_no_other_mistake() {
 }
 
 #[test]
-fn all_mistakes_come_at_once() {
+fn all_mistakes_are_reported_together() {
     check(
         "#[timeout(name = 5, ms = \"a\", secs = 0, cancel = maybe, foo = 4, ms = 4)] const fn f() -> Option<u8> { None }",
         &[

@@ -6,7 +6,7 @@ fn scan(range: (u64, u64)) -> Result<u64, TimeoutError> {
     Ok(to - from)
 }
 
-/// What is called is a function, also where a part of a pattern has its name.
+/// A called name is a function, even if a part of a pattern has the same name.
 #[timeout(ms = from())]
 fn scan_from((from, to): (u64, u64)) -> Result<u64, TimeoutError> {
     Ok(to - from)

@@ -1,4 +1,4 @@
-//! Modules with names of their own for what generated code needs.
+//! The names that generated code needs may be redefined in the module of the function.
 
 #![allow(dead_code)]
 

@@ -1,4 +1,4 @@
-//! Whoever names the token gets it, wherever it is named.
+//! A body that mentions its token gets it, wherever the mention is.
 
 use timeout_runtime::{TimeoutError, timeout};
 

@@ -1,5 +1,5 @@
-//! What waits for work elsewhere is a result: a handle, or the end of a channel. A future that
-//! comes with something else is one as well.
+//! A value that waits for work elsewhere, such as a handle or the end of a channel, is a result.
+//! So is a future that is returned together with another value.
 
 use std::pin::Pin;
 use std::sync::mpsc::Receiver;

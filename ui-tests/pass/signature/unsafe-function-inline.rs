@@ -13,7 +13,7 @@ unsafe fn read(row: *const u8) -> Result<u8, TimeoutError> {
 
 /// # Safety
 ///
-/// `row` is valid for reads until the future is gone.
+/// `row` is valid for reads until the future is dropped.
 #[timeout(secs = 60)]
 async unsafe fn read_async(row: *const u8) -> Result<u8, TimeoutError> {
     Ok(unsafe { *row })

@@ -1,8 +1,8 @@
-//! Chance with a seed: the same numbers for the same seed.
+//! A seeded random number generator: the same seed gives the same numbers.
 
 use fastrand::Rng;
 
-/// A row of numbers.
+/// A sequence of random numbers.
 pub(super) struct Chance(Rng);
 
 impl Chance {

@@ -1,4 +1,4 @@
-//! Durations in text, against a second reading of them.
+//! Compares the parser of durations with a second implementation, on random text.
 
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ fn class(letter: char) -> Class {
     }
 }
 
-/// Cuts `text` where the class of its letters changes, and takes what is left without spaces in
-/// pairs.
+/// Splits `text` where the class of its characters changes, drops the spaces, and reads the parts
+/// in pairs.
 fn reference(text: &str) -> Option<Duration> {
     let letters: Vec<char> = text.chars().collect();
     let runs: Vec<String> = letters
@@ -117,7 +117,7 @@ fn by_chance(chance: &mut Chance) -> String {
 }
 
 #[test]
-fn a_duration_is_read_in_one_way() {
+fn the_parser_agrees_with_the_reference() {
     let mut read = 0;
     for_seeds(20_000, |seed| {
         let text = by_chance(&mut Chance::new(seed));

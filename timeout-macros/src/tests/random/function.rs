@@ -1,20 +1,20 @@
-//! Functions, and what is left of them, as rows of tokens.
+//! Splits functions and their expansions into sequences of tokens, for comparison.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;
 use syn::ItemFn;
 
-use crate::made::Made;
+use crate::returned_future::ReturnedFuture;
 use crate::shape::Shape;
 
-/// An item that is a function with a body, as far as the macro looks.
+/// An item that the macro sees as a function with a body.
 pub(super) struct Function {
-    /// All in front of the body.
+    /// All tokens in front of the body.
     pub(super) head: TokenStream,
-    /// What is between the braces, but for attributes.
+    /// The tokens between the braces, without inner attributes.
     pub(super) body: Vec<String>,
-    /// What is between the braces of the `async` block that is the whole body.
-    pub(super) made: Option<Vec<String>>,
+    /// The tokens between the braces of the `async` block that is the whole body.
+    pub(super) future_block: Option<Vec<String>>,
     pub(super) parsed: ItemFn,
 }
 
@@ -31,22 +31,22 @@ impl Function {
         let parsed: ItemFn = syn::parse2(quote!(#head {})).ok()?;
         let inside = without_attributes(body.stream());
         let body = flat(inside.clone());
-        let made = match (Shape::of(&parsed.sig), Made::of(inside)) {
-            (Shape::Future(_), Made::Alone(made)) => {
-                Some(flat(without_attributes(made.braces.stream())))
+        let future_block = match (Shape::of(&parsed.sig), ReturnedFuture::of(inside)) {
+            (Shape::Future(_), ReturnedFuture::WholeBody(future_block)) => {
+                Some(flat(without_attributes(future_block.braces.stream())))
             }
             _ => None,
         };
         Some(Self {
             head,
             body,
-            made,
+            future_block,
             parsed,
         })
     }
 }
 
-/// What is between braces, without the `#![…]` in front.
+/// `tokens` without the `#![…]` attributes in front.
 fn without_attributes(tokens: TokenStream) -> TokenStream {
     let mut rest: Vec<TokenTree> = tokens.into_iter().collect();
     while starts_with_attribute(&rest) {
@@ -83,7 +83,7 @@ pub(super) fn flat_groups(tokens: TokenStream) -> TokenStream {
     all.into_iter().collect()
 }
 
-/// The words and signs of `tokens` in a row; invisible groups leave no trace.
+/// All identifiers, literals and punctuation of `tokens` in order. Invisible groups leave no trace.
 pub(super) fn flat(tokens: TokenStream) -> Vec<String> {
     let mut row = Vec::new();
     for token in tokens {
@@ -105,8 +105,7 @@ pub(super) fn flat(tokens: TokenStream) -> Vec<String> {
     row
 }
 
-/// `tokens` with nothing between the braces that hold `body`, so that it does not matter whether a
-/// body can be parsed.
+/// `tokens` with the body removed from the braces that hold it, because a body may not parse.
 pub(super) fn without(body: &[String], tokens: TokenStream) -> TokenStream {
     let empty = |token: TokenTree| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
@@ -124,7 +123,7 @@ pub(super) fn without(body: &[String], tokens: TokenStream) -> TokenStream {
     tokens.into_iter().map(empty).collect()
 }
 
-/// An empty `<>` and an empty `where` are nothing.
+/// `head` without an empty `<>` and an empty `where`, which have no meaning.
 pub(super) fn without_empty_lists(mut head: Vec<String>) -> Vec<String> {
     if head.last().is_some_and(|word| word == "where") {
         head.pop();

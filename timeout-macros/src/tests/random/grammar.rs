@@ -1,4 +1,4 @@
-//! Attributes and functions built from their grammar, with a known number of mistakes.
+//! Generates attributes and functions from their grammar, with a known number of mistakes.
 
 use proc_macro2::TokenStream;
 
@@ -13,7 +13,7 @@ enum Kind {
     Future,
 }
 
-/// A use of the attribute: right, or with mistakes.
+/// Generates a use of the attribute, with or without mistakes.
 pub(super) fn case(chance: &mut Chance) -> Case {
     let kind = chance.pick(&[Kind::Sync, Kind::Sync, Kind::Async, Kind::Future]);
     let mut attribute = Attribute::right(kind, chance);
@@ -39,12 +39,12 @@ fn parse(text: &str) -> TokenStream {
         .unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// Options in order, each with the text behind its word.
+/// Options in order, each with the text after its word.
 struct Attribute {
     options: Vec<(&'static str, String)>,
-    /// The place of an option that no comma precedes.
+    /// The index of an option without a comma in front.
     joined: Option<usize>,
-    /// Something was not understood, and may have been meant to be any option.
+    /// A part was not understood, and may have been meant as any option.
     garbled: bool,
     mistakes: usize,
 }
@@ -87,7 +87,7 @@ impl Attribute {
         self.options.iter().any(|(known, _)| *known == word)
     }
 
-    /// Makes some mistakes. One at most is such that the end of an option has to be guessed.
+    /// Adds some mistakes. At most one of them makes the end of an option ambiguous.
     fn spoil(&mut self, chance: &mut Chance) {
         if chance.one_in(2) {
             let at = chance.below(self.options.len());
@@ -102,7 +102,7 @@ impl Attribute {
         }
         if chance.one_in(3) {
             let word = self.options[chance.below(self.options.len())].0;
-            // Given twice whatever it says, and the first one counts.
+            // A second value is a mistake for any value, and the first one counts.
             let (at, value) = (self.options.len(), chance.pick(right(word)));
             self.options.insert(at, (word, format!(" = {value}")));
             self.mistakes += 1;
@@ -132,7 +132,7 @@ impl Attribute {
         self.mistakes += 1;
     }
 
-    /// Whether the operation moves away from its caller, as far as the attribute can be understood.
+    /// Whether the operation moves to a worker or a task, as far as the attribute is understood.
     fn moves_away(&self, kind: Kind) -> bool {
         let value = |word: &str| {
             let mut options = self.options.iter().enumerate();
@@ -169,7 +169,7 @@ impl Attribute {
     }
 }
 
-/// `run`, `cancel` and `grace`, of which not all go together.
+/// Generates `run`, `cancel` and `grace`, with values that do not contradict each other.
 fn way_to_run(kind: Kind, chance: &mut Chance) -> Vec<(&'static str, String)> {
     let run = match kind {
         Kind::Sync => chance.pick(&[None, Some("worker"), Some("inline")]),
@@ -194,9 +194,9 @@ fn way_to_run(kind: Kind, chance: &mut Chance) -> Vec<(&'static str, String)> {
 struct Item {
     text: String,
     mistakes: usize,
-    /// Further mistakes, if the operation moves away from its caller.
+    /// Further mistakes, if the operation moves to a worker or a task.
     mistakes_elsewhere: usize,
-    /// Whether it returns nothing, which is a mistake without `fallback`.
+    /// Whether the function returns nothing, which is a mistake without `fallback`.
     is_silent: bool,
 }
 
@@ -289,8 +289,8 @@ impl Item {
         }
     }
 
-    /// An attribute in front of a parameter, or none; whether it is a condition, so that the
-    /// parameter may not be there.
+    /// Adds an attribute to a parameter, or none. Returns whether it is a condition, so that the
+    /// parameter may be absent.
     fn condition(&mut self, chance: &mut Chance) -> bool {
         let attribute = chance.pick(&[
             "",
@@ -320,22 +320,22 @@ impl Item {
     fn output(&mut self, kind: Kind, chance: &mut Chance) {
         let never = chance.one_in(16);
         self.mistakes += usize::from(never);
-        let answer = if never {
+        let result_type = if never {
             chance.pick(&["!", "(!)"])
         } else {
             chance.pick(&words::ANSWERS)
         };
         match kind {
             Kind::Sync | Kind::Async if !never && chance.one_in(8) => self.is_silent = true,
-            Kind::Sync | Kind::Async => self.push(&[" -> ", answer]),
+            Kind::Sync | Kind::Async => self.push(&[" -> ", result_type]),
             Kind::Future if chance.one_in(2) => self.push(&[
                 " -> impl Send + core::future::Future<Output = ",
-                answer,
+                result_type,
                 "> + use<>",
             ]),
             Kind::Future => self.push(&[
                 " -> Pin<Box<dyn Future<Output = ",
-                answer,
+                result_type,
                 "> + Send + '_>>",
             ]),
         }

@@ -1,4 +1,4 @@
-//! Uses of the attribute from the tests of this workspace, and what becomes of them by chance.
+//! Mutates uses of the attribute from the tests of this workspace at random.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use super::chance::Chance;
 pub(super) struct Corpus(Vec<(String, String)>);
 
 impl Corpus {
-    /// A package holds only the expansions.
+    /// Reads the sources. A published package contains only the files in `expansion/`.
     pub(super) fn read() -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut found = Vec::new();
         for folder in ["src/tests/expansion", "../tests/shapes", "../ui-tests"] {
             for file in sources(&here.join(folder)) {
                 let text = fs::read_to_string(&file).expect("a source can be read");
-                // What a macro of the shapes fills in.
+                // A macro in the tests fills in this value.
                 let text = text.replace("$run", "\"inline\"");
                 let tokens = text.parse().expect("a source can be lexed");
                 uses(tokens, &mut found);
@@ -103,7 +103,7 @@ pub(super) fn of_tokens(corpus: &Corpus, chance: &mut Chance) -> Case {
     case
 }
 
-/// `tokens` changed in one place, at any depth.
+/// Changes `tokens` in one place, at any depth.
 fn mutated(tokens: TokenStream, other: &TokenStream, chance: &mut Chance) -> TokenStream {
     let mut tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let groups: Vec<usize> = (0..tokens.len())
@@ -151,7 +151,7 @@ fn mutated(tokens: TokenStream, other: &TokenStream, chance: &mut Chance) -> Tok
     tokens.into_iter().collect()
 }
 
-/// A few tokens in a row, from any depth.
+/// A few consecutive tokens, from any depth.
 fn some(tokens: TokenStream, chance: &mut Chance) -> TokenStream {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     if tokens.is_empty() {
@@ -254,7 +254,7 @@ fn word(text: &str) -> TokenTree {
     }
 }
 
-/// A case whose text was changed; `None` if nobody could lex it.
+/// A case whose text was changed. `None` if the new text is not a sequence of tokens.
 pub(super) fn of_text(corpus: &Corpus, chance: &mut Chance) -> Option<Case> {
     let (case, other) = (corpus.case(chance), corpus.case(chance));
     let mut args = case.args.to_string();
@@ -288,7 +288,7 @@ fn change(text: &mut String, other: &str, chance: &mut Chance) {
     text.replace_range(from..to, &new);
 }
 
-/// A few letters in a row.
+/// The range of a few consecutive characters.
 fn part(text: &str, chance: &mut Chance) -> (usize, usize) {
     let places: Vec<usize> = text
         .char_indices()

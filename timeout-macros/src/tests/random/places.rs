@@ -1,4 +1,4 @@
-//! Where mistakes are reported.
+//! Checks the places at which mistakes are reported.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use syn::LitStr;
 
 use super::Case;
 
-/// Spans that say which token is which, also of tokens that were copied.
+/// Gives each token of the input a span of its own, which copies of the token keep.
 pub(super) struct Places {
     free: Vec<Span>,
     begins: HashSet<String>,
@@ -25,7 +25,7 @@ impl Places {
         }
     }
 
-    /// Whether `mistake` is at tokens that were given, from the beginning of one to the end of one.
+    /// Whether `mistake` begins at the start and ends at the end of a token of the input.
     pub(super) fn hold(&self, mistake: &Mistake) -> bool {
         [&mistake.from, &mistake.to].into_iter().all(|place| {
             let (begin, end) = split(place);
@@ -33,16 +33,16 @@ impl Places {
         })
     }
 
-    pub(super) fn tell_apart(&mut self, tokens: &TokenStream) -> TokenStream {
+    pub(super) fn mark(&mut self, tokens: &TokenStream) -> TokenStream {
         let place = |token: TokenTree| {
             let mut token = match token {
                 TokenTree::Group(group) => {
-                    let inner = self.tell_apart(&group.stream());
+                    let inner = self.mark(&group.stream());
                     TokenTree::Group(Group::new(group.delimiter(), inner))
                 }
                 token => token,
             };
-            let span = self.free.pop().expect("there is one for each token");
+            let span = self.free.pop().expect("`new` made one span for each token");
             let place = format!("{span:?}");
             let (begin, end) = split(&place);
             self.begins.insert(begin.to_owned());
@@ -54,7 +54,7 @@ impl Places {
     }
 }
 
-/// The beginning and the end in `bytes(7..9)`.
+/// The start and the end in a span such as `bytes(7..9)`.
 fn split(place: &str) -> (&str, &str) {
     place.split_once("..").expect("a span prints as a range")
 }
@@ -73,7 +73,7 @@ pub(super) struct Mistake {
     pub(super) to: String,
 }
 
-/// The item, and the `::core::compile_error! { … }`s behind it.
+/// The item, and the `::core::compile_error! { … }` calls after it.
 pub(super) fn split_errors(expansion: TokenStream) -> (TokenStream, Vec<Mistake>) {
     const LENGTH: usize = 8;
     let mut tokens: Vec<TokenTree> = expansion.into_iter().collect();

@@ -1,4 +1,4 @@
-//! What holds for every expansion.
+//! Checks the promises that hold for every expansion.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::Case;
 use super::function::{Function, flat, flat_groups, holds, without, without_empty_lists};
 use super::places::{Mistake, Places, split_errors};
 
-/// A promise that does not hold, and what was found in its place.
+/// A broken promise, and the expansion that breaks it.
 pub(super) struct Broken {
     pub(super) promise: &'static str,
     found: String,
@@ -34,27 +34,27 @@ fn that(holds: bool, promise: &'static str, found: impl fmt::Display) -> Result<
 
 pub(super) fn check(case: &Case) -> Result<(), Broken> {
     let mut places = Places::new(case);
-    let (args, item) = (places.tell_apart(&case.args), places.tell_apart(&case.item));
+    let (args, item) = (places.mark(&case.args), places.mark(&case.item));
     let expansion = expand(&args, &item)?;
     let again = expand(&args, &item)?;
     that(
         format!("{expansion:?}") == format!("{again:?}"),
-        "the same input expands to the same",
+        "the same input has the same expansion",
         again,
     )?;
     let (item_tokens, errors) = split_errors(expansion);
     check_texts(&errors, case.mistakes)?;
     check_places(&errors, &places).or_else(|broken| {
-        // What breaks off at the end of an item has no token there, and one more token moves it.
-        // The compiler does not call the macro then.
-        let more = places.tell_apart(&quote!(;));
+        // An error at the end of an item has no token there. One more token gives it a place. The
+        // compiler does not call the macro with such an item.
+        let more = places.mark(&quote!(;));
         let (_, errors) = split_errors(expand(&args, &quote!(#item #more))?);
         check_places(&errors, &places).map_err(|_| broken)
     })?;
     let function = Function::of(&item);
     if errors.is_empty() {
         let function = function.ok_or_else(|| Broken {
-            promise: "what is expanded is a function",
+            promise: "an expansion without mistakes is a function",
             found: item.to_string(),
         })?;
         check_wrapped(&args, &function, &item_tokens)
@@ -91,7 +91,7 @@ fn check_texts(errors: &[Mistake], mistakes: Option<usize>) -> Result<(), Broken
 
 fn check_places(errors: &[Mistake], places: &Places) -> Result<(), Broken> {
     errors.iter().try_for_each(|mistake| {
-        // An option that is left out has no place of its own.
+        // A missing option has no place of its own.
         let is_nowhere = mistake.text == "one of `ms`, `secs`, `limit`, `deadline` is missing";
         that(
             is_nowhere || places.hold(mistake),
@@ -110,7 +110,7 @@ fn only_function(tokens: TokenStream, promise: &'static str) -> Result<ItemFn, B
     })
 }
 
-/// After a mistake: the item is there as typed, but for a token in front of its body.
+/// After a mistake, the item stays as typed, except for a token in front of its body.
 fn check_as_typed(
     item: &TokenStream,
     function: Option<&Function>,
@@ -124,11 +124,11 @@ fn check_as_typed(
     else {
         return that(
             typed == found,
-            "what is no function stays as typed",
+            "an item that is not a function stays as typed",
             emitted,
         );
     };
-    // A type without a name, as traits of the first edition have them, gets `_`.
+    // A parameter without a name, as traits of edition 2015 have them, gets `_`.
     let ItemFn {
         attrs, vis, sig, ..
     } = parsed;
@@ -161,10 +161,10 @@ fn check_wrapped(
     let Function {
         head,
         body,
-        made,
+        future_block,
         parsed,
     } = function;
-    let body = made.as_ref().unwrap_or(body);
+    let body = future_block.as_ref().unwrap_or(body);
     let found = flat(emitted.clone());
     that(holds(&found, body), "the body stays as typed", emitted)?;
     let wrapped = only_function(without(body, emitted.clone()), "an expansion can be parsed")?;
@@ -195,8 +195,7 @@ fn quote_all(parts: &[impl ToTokens]) -> TokenStream {
     quote!(#(#parts)*)
 }
 
-/// A signature as callers see it: the types of the parameters, and the names of those that have
-/// one.
+/// A signature as callers see it: the types of the parameters, and their names unless generated.
 fn shown(sig: &Signature) -> String {
     let mut shown = sig.clone();
     shown.inputs.clear();

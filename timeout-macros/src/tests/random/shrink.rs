@@ -1,12 +1,12 @@
-//! A failing case in as few tokens as possible.
+//! Reduces a failing case to as few tokens as possible.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use super::Case;
 use super::promises::{self, Broken};
 
-/// Leaves tokens out for as long as the same promise is broken. What a case was made with is only
-/// known of the whole.
+/// Removes tokens while the same promise is broken. The number of mistakes is known only for the
+/// whole case, so it is dropped first.
 pub(super) fn shrink(mut case: Case, mut broken: Broken) -> (Case, Broken) {
     if case.mistakes.is_some() {
         let open = Case {
@@ -44,8 +44,8 @@ fn smaller(case: &Case) -> Vec<Case> {
     args.chain(items).collect()
 }
 
-/// `tokens` without a half, a quarter and so on to a single token, at any depth, and without the
-/// delimiters of a group.
+/// Variants of `tokens` without a half, a quarter and so on down to a single token, at any depth,
+/// and without the delimiters of an invisible group.
 fn cuts(tokens: &TokenStream) -> Vec<TokenStream> {
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let replaced = |from: usize, to: usize, by: TokenStream| -> TokenStream {

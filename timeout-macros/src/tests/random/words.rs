@@ -1,6 +1,6 @@
-//! What attributes and functions are made of.
+//! The parts from which random attributes and functions are built.
 
-/// Every option there is.
+/// All options.
 pub(super) const OPTIONS: [&str; 15] = [
     "name",
     "ms",
@@ -19,7 +19,7 @@ pub(super) const OPTIONS: [&str; 15] = [
     "crate",
 ];
 
-/// Values that are right by themselves. None names a part of a pattern in [`PATTERNS`].
+/// Valid values. None mentions a part of a pattern in [`PATTERNS`].
 pub(super) fn right(option: &str) -> &'static [&'static str] {
     match option {
         "name" => &[
@@ -91,11 +91,11 @@ pub(super) fn right(option: &str) -> &'static [&'static str] {
             "\"a::b\"",
             "self::x",
         ],
-        _ => unreachable!("an option is missing here"),
+        _ => unreachable!("every option has an arm"),
     }
 }
 
-/// Values that are wrong by themselves, each one mistake.
+/// Invalid values. Each is one mistake.
 pub(super) fn wrong(option: &str) -> &'static [&'static str] {
     match option {
         "name" => &["5", "true", "'x'", "b\"x\"", "-5"],
@@ -129,11 +129,11 @@ pub(super) fn wrong(option: &str) -> &'static [&'static str] {
         "crate" => &[
             "5", "\"a b\"", "f()", "a::<u8>", "\"\"", "a::try", "\"fn\"", "\"a::_\"",
         ],
-        _ => unreachable!("an option is missing here"),
+        _ => unreachable!("every option has an arm"),
     }
 }
 
-/// What may stand behind a word that is half typed.
+/// Text that may follow a half-typed option word.
 pub(super) const HALF: [&str; 12] = [
     "",
     " =",
@@ -149,7 +149,7 @@ pub(super) const HALF: [&str; 12] = [
     " = [x; 1 2]",
 ];
 
-/// What may stand in place of an option.
+/// Text in place of an option that is not one.
 pub(super) const NO_OPTION: [&str; 11] = [
     "5",
     "colour = 1",

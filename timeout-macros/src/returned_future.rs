@@ -1,29 +1,29 @@
-//! The future that the body of a plain function ends with.
+//! Finds the future at the end of the body of a function that returns one.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
 
 /// How a body ends.
-pub(crate) enum Made {
+pub(crate) enum ReturnedFuture {
     /// The body is an `async` block, or `Box::pin` of one, and nothing else.
-    Alone(Block),
-    /// Statements are in front of it, or the future is that of an `async fn` among them.
-    Behind,
+    WholeBody(Block),
+    /// Statements precede the future, or one of them defines the `async fn` that returns it.
+    AfterStatements,
     /// Anything else.
     Unknown,
 }
 
-/// An `async` block, with what is around it.
+/// An `async` block, with the `Box::pin` call around it, if any.
 pub(crate) struct Block {
-    /// `async`, perhaps with `move`.
+    /// `async` or `async move`.
     pub(crate) words: TokenStream,
     pub(crate) braces: Group,
     /// The path of `Box::pin` and its parentheses.
     boxed: Option<(TokenStream, Group)>,
 }
 
-impl Made {
-    /// How the tokens between the braces of a body end.
+impl ReturnedFuture {
+    /// Classifies the end of a body, given as the tokens between its braces.
     pub(crate) fn of(body: TokenStream) -> Self {
         let tokens: Vec<TokenTree> = body.into_iter().collect();
         let (start, block) = if let Some((start, block)) = Block::at_end(&tokens) {
@@ -33,23 +33,25 @@ impl Made {
             let path = tokens[start..tokens.len() - 1].iter().cloned().collect();
             match Block::at_end(&inner) {
                 Some((0, block)) => (start, block.boxed(path, arguments)),
-                None if calls_async_fn(&tokens[..start], &inner) => return Self::Behind,
+                None if calls_async_fn(&tokens[..start], &inner) => return Self::AfterStatements,
                 _ => return Self::Unknown,
             }
         } else {
             return Self::Unknown;
         };
         match tokens[..start].last() {
-            None => Self::Alone(block),
-            Some(TokenTree::Punct(punct)) if punct.as_char() == ';' => Self::Behind,
-            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => Self::Behind,
+            None => Self::WholeBody(block),
+            Some(TokenTree::Punct(punct)) if punct.as_char() == ';' => Self::AfterStatements,
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
+                Self::AfterStatements
+            }
             Some(_) => Self::Unknown,
         }
     }
 }
 
 impl Block {
-    /// The block that `tokens` end with, and where it begins.
+    /// The block at the end of `tokens`, and the index at which it begins.
     fn at_end(tokens: &[TokenTree]) -> Option<(usize, Self)> {
         let (TokenTree::Group(braces), mut front) = tokens.split_last()? else {
             return None;
@@ -83,7 +85,7 @@ impl Block {
         Self { boxed, ..self }
     }
 
-    /// Other tokens in the place of the block.
+    /// Puts `tokens` in place of the block.
     pub(crate) fn around(&self, tokens: TokenStream) -> TokenStream {
         let Some((path, parentheses)) = &self.boxed else {
             return tokens;
@@ -96,7 +98,8 @@ impl Block {
     }
 }
 
-/// Where the path of a call of `Box::pin` begins that `tokens` end with, and its arguments.
+/// If `tokens` end with a call of `Box::pin`: the index at which its path begins, and its
+/// arguments.
 fn boxed(tokens: &[TokenTree]) -> Option<(usize, Group)> {
     let (TokenTree::Group(arguments), mut front) = tokens.split_last()? else {
         return None;
@@ -149,18 +152,24 @@ fn is_sign(token: &TokenTree, sign: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Made;
+    use super::ReturnedFuture;
 
     #[test]
-    fn a_body_that_is_one_future_is_told_from_others() {
+    fn a_body_is_classified_by_its_end() {
         for (body, expected) in [
-            ("async move { 5 }", "alone"),
-            ("async { 5 }", "alone"),
-            ("Box::pin(async move { 5 })", "alone"),
-            ("::std::boxed::Box::pin(async { 5 },)", "alone"),
-            ("let x = 5; async move { x }", "behind"),
-            ("if x { return y() } Box::pin(async move { x })", "behind"),
-            ("async fn inner(x: u8) {} Box::pin(inner(5))", "behind"),
+            ("async move { 5 }", "whole body"),
+            ("async { 5 }", "whole body"),
+            ("Box::pin(async move { 5 })", "whole body"),
+            ("::std::boxed::Box::pin(async { 5 },)", "whole body"),
+            ("let x = 5; async move { x }", "after statements"),
+            (
+                "if x { return y() } Box::pin(async move { x })",
+                "after statements",
+            ),
+            (
+                "async fn inner(x: u8) {} Box::pin(inner(5))",
+                "after statements",
+            ),
             ("async fn inner(x: u8) {} Box::pin(outer(5))", "unknown"),
             ("return async move { 5 }", "unknown"),
             ("let x = async move { 5 };", "unknown"),
@@ -172,10 +181,10 @@ mod tests {
             ("{ 5 }", "unknown"),
             ("", "unknown"),
         ] {
-            let found = match Made::of(body.parse().expect(body)) {
-                Made::Alone(_) => "alone",
-                Made::Behind => "behind",
-                Made::Unknown => "unknown",
+            let found = match ReturnedFuture::of(body.parse().expect(body)) {
+                ReturnedFuture::WholeBody(_) => "whole body",
+                ReturnedFuture::AfterStatements => "after statements",
+                ReturnedFuture::Unknown => "unknown",
             };
             assert_eq!(found, expected, "{body}");
         }

@@ -1,4 +1,4 @@
-//! How generated code reaches the runtime, and the body its token.
+//! The path by which generated code reaches the runtime, and the name of the body's token.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -10,14 +10,14 @@ use crate::editor::{self, Typed};
 use crate::item::Item;
 use crate::token;
 
-/// What is known of both even when the rest is wrong.
-pub(crate) struct Door {
-    /// The path of the runtime crate, if it is not the usual one.
+/// Both are known even if other parts of the attribute have mistakes.
+pub(crate) struct RuntimePath {
+    /// The path of the runtime crate, if it is not the default.
     pub(crate) runtime: Option<Path>,
     /// The name of the body's token.
     pub(crate) token: Ident,
-    /// The same name in each hygiene context in which the body uses it; empty if the body does not
-    /// ask.
+    /// The same name in each hygiene context in which the body uses it. Empty if the body does not
+    /// mention its token.
     pub(crate) uses: Vec<Ident>,
     /// The options as typed.
     pub(crate) typed: Vec<Typed>,
@@ -25,7 +25,7 @@ pub(crate) struct Door {
     pub(crate) completed: Option<Ident>,
 }
 
-impl Door {
+impl RuntimePath {
     pub(crate) fn new(args: &mut Args, item: &Item, completed: Option<Ident>) -> Self {
         let runtime = args.runtime.given().map(|path| path.value.clone());
         let default = || Ident::new("cancel_token", Span::mixed_site());
@@ -48,12 +48,12 @@ impl Door {
         }
     }
 
-    /// The one mention of the runtime's path, so that a wrong one is one error, at the path; and
-    /// the option words, which are found there.
-    pub(crate) fn open(&self, here: Span) -> TokenStream {
+    /// Imports the runtime. This is the only mention of its path, so a wrong path is one error, at
+    /// the path. The option words follow: the runtime's module defines them.
+    pub(crate) fn import(&self, here: Span) -> TokenStream {
         let (path, place) = match &self.runtime {
             Some(path) => (path.to_token_stream(), here.located_at(path.span())),
-            // Where this is wrong, the option is missing from the attribute.
+            // If this path is wrong, the option `crate` is missing from the attribute.
             None => (quote_spanned!(Span::mixed_site()=> ::timeout_runtime), here),
         };
         let completed = self.completed.as_ref();
