@@ -26,29 +26,29 @@ const BY_A_BOUND: [&str; 3] = [
 const LEFT_OUT: &str = "args/limit-left-out";
 
 #[test]
-fn right_uses_compile() {
+fn correct_uses_compile() {
     trybuild::TestCases::new().pass("pass/*/*.rs");
 }
 
 #[test]
-fn each_mistake_is_told_where_it_is() {
+fn each_mistake_is_reported_at_its_place() {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("--version").output();
     let version = version.expect("there is a compiler").stdout;
     if String::from_utf8_lossy(&version).starts_with(COMPILER) {
         trybuild::TestCases::new().compile_fail("fail/*/*.rs");
     } else {
-        println!("skipped: the texts are those of {COMPILER}x");
+        println!("skipped: the recorded messages are those of {COMPILER}x");
     }
 }
 
 /// Each mistake by name, with its source and its message.
 fn texts() -> Vec<(String, String, String)> {
-    let read = |path: &Path| fs::read_to_string(path).expect("it can be read");
+    let read = |path: &Path| fs::read_to_string(path).expect("the file can be read");
     let entries = |path: PathBuf| -> Vec<PathBuf> {
-        let entries = fs::read_dir(path).expect("it is a folder");
+        let entries = fs::read_dir(path).expect("the path is a folder");
         entries
-            .map(|entry| entry.expect("it can be read").path())
+            .map(|entry| entry.expect("the entry can be read").path())
             .collect()
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fail");
@@ -56,7 +56,7 @@ fn texts() -> Vec<(String, String, String)> {
     let sources = files.filter(|path| path.extension().is_some_and(|end| end == "rs"));
     sources
         .map(|source| {
-            let name = source.strip_prefix(&root).expect("it is inside");
+            let name = source.strip_prefix(&root).expect("the source is in `fail`");
             let name = name.with_extension("").display().to_string();
             let text = read(&source.with_extension("stderr"));
             (name, read(&source), text)
@@ -65,7 +65,7 @@ fn texts() -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn a_mistake_is_one_error() {
+fn each_mistake_is_exactly_one_error() {
     for (name, _, text) in texts() {
         let errors = text.lines().filter(|line| line.starts_with("error"));
         let several = SEVERAL.iter().find(|(several, _)| *several == name);
@@ -76,7 +76,7 @@ fn a_mistake_is_one_error() {
 }
 
 #[test]
-fn no_mistake_is_at_the_attribute_as_a_whole_unless_something_is_missing() {
+fn only_a_missing_option_is_reported_at_the_whole_attribute() {
     for (name, source, text) in texts() {
         let whole = text.lines().any(|line| {
             let place = line.trim_start().strip_prefix("--> fail/");
@@ -86,8 +86,8 @@ fn no_mistake_is_at_the_attribute_as_a_whole_unless_something_is_missing() {
             }) else {
                 return false;
             };
-            let row: usize = row.parse().expect("a number");
-            let column: usize = column.parse().expect("a number");
+            let row: usize = row.parse().expect("the row is a number");
+            let column: usize = column.parse().expect("the column is a number");
             let line = source.lines().nth(row - 1).unwrap_or_default();
             line[column - 1..].starts_with("#[timeout")
         });
@@ -96,7 +96,7 @@ fn no_mistake_is_at_the_attribute_as_a_whole_unless_something_is_missing() {
 }
 
 #[test]
-fn no_text_shows_the_machine_or_the_standard_library() {
+fn no_message_shows_paths_of_the_machine_or_the_standard_library() {
     for (name, _, text) in texts() {
         for place in ["$RUST", "$CARGO", "/rustc/", "/home/", "/root/", "\\"] {
             assert!(!text.contains(place), "{name}:\n{text}");
@@ -107,7 +107,7 @@ fn no_text_shows_the_machine_or_the_standard_library() {
 /// Most errors came with a note that showed a bound in the source of the runtime, which does not
 /// help users.
 #[test]
-fn no_text_shows_what_is_private_in_the_runtime() {
+fn no_message_shows_private_code_of_the_runtime() {
     for (name, _, text) in texts() {
         let is_shown = text.contains("/src/private") || text.contains("/src/call");
         assert_eq!(is_shown, BY_A_BOUND.contains(&&*name), "{name}:\n{text}");

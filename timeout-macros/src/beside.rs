@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_macro_is_told_from_an_attribute_of_the_compiler() {
+    fn macros_and_attributes_of_the_compiler_are_distinguished() {
         for inert in [
             "",
             "#[inline] #[must_use = \"x\"] /// text",

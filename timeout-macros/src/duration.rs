@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_says_why() {
+    fn text_that_is_not_a_duration_is_refused_with_a_reason() {
         let not_whole =
             |word| format!("`{word}` is not a whole number with a unit, as in `1s 500ms`");
         let units = "expected one of `ns`, `us`, `ms`, `s`, `m`, `h`, `d`";

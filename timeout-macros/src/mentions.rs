@@ -67,8 +67,8 @@ impl Mentions<'_> {
         self.bound.truncate(outer);
     }
 
-    /// Notes the names among the arguments of a macro, except for fields and for names that an `=`
-    /// or a `:` follows.
+    /// Notes the names among the arguments of a macro, except for fields, segments of paths, and
+    /// names before `=`, `:` or `!`.
     fn tokens(&mut self, tokens: TokenStream) {
         let is = |token: Option<&TokenTree>, sign: &[char]| matches!(token, Some(TokenTree::Punct(punct)) if sign.contains(&punct.as_char()));
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();

@@ -70,8 +70,8 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, result_type: &TokenStream) -> Tok
 }
 
 /// Links the caller's token, which cancels the call. The runtime checks the type of the token and
-/// reports a wrong one at the type. What the body gets in place of the token has the resulting
-/// type, so that a wrong type is one error. A token with a condition:
+/// reports a wrong one at the type. The body's token gets the resulting type, so that a wrong type
+/// is one error. For a token with a `#[cfg]`:
 ///
 /// ```text
 /// let __form = __timeout_p::ByValue;

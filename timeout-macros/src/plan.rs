@@ -227,8 +227,8 @@ fn check_instrument(
     }
 }
 
-/// Whether the place of the operation is certain. Text that was not understood
-/// may have been meant to change that.
+/// Whether the place of the operation is certain. Text that was not understood may have been meant
+/// to change that place.
 fn is_place_clear(args: &Args) -> bool {
     match &args.run {
         Slot::Given(_) => true,

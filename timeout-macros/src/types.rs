@@ -19,8 +19,8 @@ pub(crate) struct Borrow {
 
 /// The first borrow visible in `ty`: a reference or a lifetime, other than `'static`.
 ///
-/// A value does not hold the arguments and results of its function types, as in `fn(&str)` or `impl
-/// Fn(&str)`. So borrows in them do not count.
+/// A value does not hold the arguments and results of its function types, so borrows in them do not
+/// count. Examples are `fn(&str)` and `impl Fn(&str)`.
 pub(crate) fn first_borrow(ty: &Type) -> Option<Borrow> {
     let mut search = Borrows {
         found: None,

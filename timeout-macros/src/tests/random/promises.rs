@@ -12,7 +12,7 @@ use super::Case;
 use super::function::{Function, flat, flat_groups, holds, without, without_empty_lists};
 use super::places::{Mistake, Places, split_errors};
 
-/// A broken promise, and the expansion that breaks it.
+/// A broken promise, with the text that breaks it.
 pub(super) struct Broken {
     pub(super) promise: &'static str,
     found: String,

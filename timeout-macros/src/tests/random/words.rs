@@ -149,7 +149,7 @@ pub(super) const HALF: [&str; 12] = [
     " = [x; 1 2]",
 ];
 
-/// Text in place of an option that is not one.
+/// Text that is not an option, for the place of one.
 pub(super) const NO_OPTION: [&str; 11] = [
     "5",
     "colour = 1",
