@@ -76,7 +76,7 @@ pub(crate) fn run_each<T: FnOnce() + Send + 'static>(tasks: impl ExactSizeIterat
         let (muted, hold) = (muted.clone(), hold.clone());
         let task = move || {
             muted::mute(&muted, || unwind::contain(task));
-            drop(hold);
+            hold.release();
         };
         BACKGROUND.submit(Box::new(task), MOST);
     }

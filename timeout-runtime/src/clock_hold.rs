@@ -40,6 +40,11 @@ impl ClockHold {
             _open: Clock::EXECUTOR.is_virtual().then(open).flatten(),
         }
     }
+
+    /// Lets the clock advance again, unless a clone still holds it.
+    pub(crate) fn release(self) {
+        let Self { .. } = self;
+    }
 }
 
 #[cfg(feature = "tokio")]
