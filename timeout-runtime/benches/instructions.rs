@@ -39,7 +39,7 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "child made and dropped",
-        expected: 948,
+        expected: 1_020,
         run: |times| {
             let token = CancelToken::new();
             (0..times).for_each(|_| drop(black_box(token.child())));
