@@ -139,7 +139,7 @@ pub trait TimeoutFutureExt: Future + Sized {
         Within::new(options_here().limit(limit), self)
     }
 
-    /// Runs the future until `deadline` at the latest: a [`Deadline`] or an instant. Several
+    /// Runs the future until `deadline`: a [`Deadline`] or an instant. Several
     /// futures can share one deadline. The error [is "deadline
     /// exceeded"](TimeoutError::is_deadline_exceeded).
     ///

@@ -145,7 +145,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    /// Alarms of any limits come in the order of their times, whatever was disarmed.
+    /// Alarms of any limits come in the order of their times, also after others were disarmed.
     #[test]
     fn alarms_come_in_the_order_of_their_times() {
         let start = Tick::now();

@@ -20,7 +20,7 @@ use super::settings;
 /// How long it takes to wake a worker on this machine.
 pub(super) static WAKE_UP: WakeUp = WakeUp::new();
 
-/// Bounds of a spin, whatever was measured: the machine may have been busy.
+/// Bounds of a spin: on a busy machine, a measured wake-up says little.
 const LONGEST: Duration = Duration::from_micros(50);
 const SHORTEST: Duration = Duration::from_micros(5);
 
