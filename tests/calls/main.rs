@@ -13,6 +13,8 @@ mod crowd;
 mod endings;
 #[path = "../support/fault.rs"]
 mod fault;
+#[path = "../support/own_process.rs"]
+mod own_process;
 #[path = "../support/panics.rs"]
 mod panics;
 #[path = "../support/rules.rs"]
@@ -46,6 +48,7 @@ mod never_early;
 mod no_panic_is_lost;
 mod nothing_is_lost;
 mod nothing_starts_late;
+mod on_late;
 mod one_verdict;
 mod only_a_success_may_tie;
 mod returned_futures;
@@ -56,3 +59,5 @@ mod timeout_policy;
 mod unobserved_calls;
 mod user_code_around_a_call;
 mod user_code_changes_no_verdict;
+mod user_code_reenters;
+mod within;

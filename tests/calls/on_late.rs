@@ -1,15 +1,7 @@
 //! `on_late` receives each result that no caller gets, exactly once.
 
-#[path = "../support/annotated.rs"]
-#[macro_use]
-mod annotated;
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, panics, support};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -504,47 +496,49 @@ fn on_late_of_an_inline_call_may_borrow() {
 /// No result may be lost, or handed out twice, between "finished" and "timed out".
 #[test]
 fn at_the_limit_every_result_is_returned_or_given_to_on_late() {
-    const RUNS: usize = 4000;
+    in_own_process(|| {
+        const RUNS: usize = 4000;
 
-    let runtime = runtime();
-    let (made, given, handed) = <(Arc<AtomicUsize>, Arc<AtomicUsize>, AtomicUsize)>::default();
-    crowd::crowd(8, RUNS, |run| {
-        let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
-        let (made, given) = (Arc::clone(&made), Arc::clone(&given));
-        let timeout = limit("on_late::edge", 2);
-        let late = move |late: Answer| {
-            given.fetch_add(usize::from(late.is_ok()), Ordering::SeqCst);
-        };
-        let produce = move || {
-            made.fetch_add(1, Ordering::SeqCst);
-            Ok(7)
-        };
-        let sync = {
-            let produce = produce.clone();
-            move |_| {
-                thread::sleep(nap);
+        let runtime = runtime();
+        let (made, given, handed) = <(Arc<AtomicUsize>, Arc<AtomicUsize>, AtomicUsize)>::default();
+        crowd::crowd(8, RUNS, |run| {
+            let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
+            let (made, given) = (Arc::clone(&made), Arc::clone(&given));
+            let timeout = limit("on_late::edge", 2);
+            let late = move |late: Answer| {
+                given.fetch_add(usize::from(late.is_ok()), Ordering::SeqCst);
+            };
+            let produce = move || {
+                made.fetch_add(1, Ordering::SeqCst);
+                Ok(7)
+            };
+            let sync = {
+                let produce = produce.clone();
+                move |_| {
+                    thread::sleep(nap);
+                    produce()
+                }
+            };
+            let r#async = move |_| async move {
+                tokio::time::sleep(nap).await;
                 produce()
-            }
-        };
-        let r#async = move |_| async move {
-            tokio::time::sleep(nap).await;
-            produce()
-        };
-        let outcome = match run % 8 {
-            0 => timeout.inline().on_late(late).outcome(sync),
-            1 | 2 => runtime.block_on(timeout.as_task().on_late(late).outcome_async(r#async)),
-            3 => runtime.block_on(timeout.on_worker().on_late(late).outcome_async(r#async)),
-            4 => runtime.block_on(timeout.on_late(late).outcome_async(r#async)),
-            _ => timeout.on_late(late).outcome(sync),
-        };
-        handed.fetch_add(usize::from(outcome.is_success()), Ordering::SeqCst);
+            };
+            let outcome = match run % 8 {
+                0 => timeout.inline().on_late(late).outcome(sync),
+                1 | 2 => runtime.block_on(timeout.as_task().on_late(late).outcome_async(r#async)),
+                3 => runtime.block_on(timeout.on_worker().on_late(late).outcome_async(r#async)),
+                4 => runtime.block_on(timeout.on_late(late).outcome_async(r#async)),
+                _ => timeout.on_late(late).outcome(sync),
+            };
+            handed.fetch_add(usize::from(outcome.is_success()), Ordering::SeqCst);
+        });
+        drop(runtime);
+        let made = || made.load(Ordering::SeqCst);
+        let gone = || handed.load(Ordering::SeqCst) + given.load(Ordering::SeqCst);
+        eventually("every result is accounted for", || {
+            workers::stats().busy == 0 && gone() >= made()
+        });
+        assert_eq!(gone(), made());
+        assert!(handed.load(Ordering::SeqCst) > 0 && given.load(Ordering::SeqCst) > 0);
     });
-    drop(runtime);
-    let made = || made.load(Ordering::SeqCst);
-    let gone = || handed.load(Ordering::SeqCst) + given.load(Ordering::SeqCst);
-    eventually("every result is accounted for", || {
-        workers::stats().busy == 0 && gone() >= made()
-    });
-    assert_eq!(gone(), made());
-    assert!(handed.load(Ordering::SeqCst) > 0 && given.load(Ordering::SeqCst) > 0);
 }

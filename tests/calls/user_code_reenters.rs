@@ -1,18 +1,7 @@
 //! Rule 10: user code may make calls, add and remove listeners, register callbacks and cancel
 //! tokens anywhere, without a deadlock or endless recursion.
 
-#[path = "../support/user_code.rs"]
-mod user_code;
-#[macro_use]
-#[path = "../support/annotated.rs"]
-mod annotated;
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::{crowd, panics, support, user_code};
 use std::error::Error;
 use std::fmt;
 use std::panic::panic_any;

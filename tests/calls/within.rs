@@ -1,8 +1,6 @@
 //! `within` and its relatives: limits without a policy, named by their source location.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support;
 use std::future::{Future, pending, ready};
 use std::pin::pin;
 use std::task::Poll;

@@ -1,13 +1,8 @@
 //! The enclosing context holds inside a call, is passed to other threads explicitly, and is
 //! restored when the call ends, whatever its outcome.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, panics, support};
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -240,36 +235,38 @@ fn calls_polled_alternately_on_a_thread_keep_their_contexts() {
 /// A call used to leave its context on a worker, where the next call saw it.
 #[test]
 fn a_call_leaves_no_context_on_a_worker() {
-    panics::record_panics();
-    let runtime = single();
-    let _inside = runtime.enter();
-    for way in [Way::SyncWorker, Way::AsyncWorker] {
-        for ending in ENDINGS {
-            let (context, mark, seen) = marked();
-            context.run(|| block_on(ending.make(way)));
-            // Callbacks of a deadline run on workers, outside any call.
-            let (sender, found) = mpsc::channel();
-            let outcome = Way::SyncWorker.run(&limit("context::after", 300), move |token| {
-                let later = Deadline::current() != token.deadline();
-                let by = mark.clone();
-                let send = sender.clone();
-                token
-                    .on_cancel(move || send.send((true, Seen::by(&by))).unwrap())
-                    .forget();
-                sender.send((later, Seen::by(&mark))).unwrap();
-                until_fired(&token)
-            });
-            assert!(
-                matches!(outcome, Outcome::TimedOut(_)),
-                "{way:?}: {outcome:?}"
-            );
-            let (later, inside) = found.recv_timeout(SOON).unwrap();
-            assert!(!later && !inside.hears, "{way:?}: {ending:?}");
-            assert_eq!(inside.deadline.min(seen.deadline), inside.deadline);
-            let (_, callback) = found.recv_timeout(SOON).unwrap();
-            assert_eq!(callback, Seen::NOTHING, "{way:?}: {ending:?}");
+    in_own_process(|| {
+        panics::record_panics();
+        let runtime = single();
+        let _inside = runtime.enter();
+        for way in [Way::SyncWorker, Way::AsyncWorker] {
+            for ending in ENDINGS {
+                let (context, mark, seen) = marked();
+                context.run(|| block_on(ending.make(way)));
+                // Callbacks of a deadline run on workers, outside any call.
+                let (sender, found) = mpsc::channel();
+                let outcome = Way::SyncWorker.run(&limit("context::after", 300), move |token| {
+                    let later = Deadline::current() != token.deadline();
+                    let by = mark.clone();
+                    let send = sender.clone();
+                    token
+                        .on_cancel(move || send.send((true, Seen::by(&by))).unwrap())
+                        .forget();
+                    sender.send((later, Seen::by(&mark))).unwrap();
+                    until_fired(&token)
+                });
+                assert!(
+                    matches!(outcome, Outcome::TimedOut(_)),
+                    "{way:?}: {outcome:?}"
+                );
+                let (later, inside) = found.recv_timeout(SOON).unwrap();
+                assert!(!later && !inside.hears, "{way:?}: {ending:?}");
+                assert_eq!(inside.deadline.min(seen.deadline), inside.deadline);
+                let (_, callback) = found.recv_timeout(SOON).unwrap();
+                assert_eq!(callback, Seen::NOTHING, "{way:?}: {ending:?}");
+            }
         }
-    }
+    });
 }
 
 /// A thread or task started by an operation inherits the context only if told to by `run` or

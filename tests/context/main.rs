@@ -5,13 +5,21 @@
 mod annotated;
 #[path = "../support/crowd.rs"]
 mod crowd;
+#[path = "../support/own_process.rs"]
+mod own_process;
+#[path = "../support/panics.rs"]
+mod panics;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/user_code.rs"]
+mod user_code;
 
 mod budgets_are_shared;
+mod context_is_restored;
 mod contexts_hold;
 mod deadline_arithmetic;
 mod deadlines_of_child_processes;
 mod nearest_end_names_the_cause;
+mod propagators;
 mod thread_ends;
 mod what_a_worker_carries;

@@ -1,16 +1,11 @@
 //! Values captured by propagators on the caller's thread are in place during an operation
 //! elsewhere, even if user code panics, and are removed after it.
 
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../support/user_code.rs"]
-mod user_code;
-
+use crate::own_process::in_own_process;
+use crate::{support, user_code};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
@@ -25,15 +20,6 @@ const LONG: u64 = 60_000;
 
 thread_local! {
     static LABEL: Cell<&'static str> = const { Cell::new("nobody's") };
-}
-
-/// Propagators hold for the whole process, so the tests here run one at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    Settings::new().cap(512).apply();
-    LABEL.set("the caller's");
-    alone
 }
 
 /// Restores the previous label when dropped.
@@ -106,215 +92,231 @@ impl Drop for AtTheEnd {
 
 #[test]
 fn captured_values_are_in_place_everywhere_and_removed_afterwards() {
-    let _alone = alone();
-    for way in EVERY_WAY {
-        let handle = propagate_label();
-        assert_eq!(found(way), "the caller's", "{way:?}");
-        LABEL.set("somebody else's");
-        assert_eq!(found(way), "somebody else's", "{way:?}");
+    in_own_process(|| {
         LABEL.set("the caller's");
-        drop(handle);
-        let expected = if way.abandons() {
-            "nobody's"
-        } else {
-            "the caller's"
-        };
-        assert_eq!(found(way), expected, "{way:?}: left behind");
-    }
+        for way in EVERY_WAY {
+            let handle = propagate_label();
+            assert_eq!(found(way), "the caller's", "{way:?}");
+            LABEL.set("somebody else's");
+            assert_eq!(found(way), "somebody else's", "{way:?}");
+            LABEL.set("the caller's");
+            drop(handle);
+            let expected = if way.abandons() {
+                "nobody's"
+            } else {
+                "the caller's"
+            };
+            assert_eq!(found(way), expected, "{way:?}: left behind");
+        }
+    });
 }
 
 #[test]
 fn captured_values_propagate_to_nested_calls() {
-    let _alone = alone();
-    let _handle = propagate_label();
-    for outer in APART {
-        for inner in EVERY_WAY {
-            let seen = outer.run(&limit("propagators::outer", LONG), move |_| {
-                Ok::<_, TimeoutError>((found(inner), LABEL.get()))
-            });
-            let expected = ("the caller's", "the caller's");
-            assert_eq!(seen.success(), Some(expected), "{inner:?} in {outer:?}");
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let _handle = propagate_label();
+        for outer in APART {
+            for inner in EVERY_WAY {
+                let seen = outer.run(&limit("propagators::outer", LONG), move |_| {
+                    Ok::<_, TimeoutError>((found(inner), LABEL.get()))
+                });
+                let expected = ("the caller's", "the caller's");
+                assert_eq!(seen.success(), Some(expected), "{inner:?} in {outer:?}");
+            }
         }
-    }
+    });
 }
 
 /// A caller must not continue while its captured values, such as a span, are still in use.
 #[test]
 fn captured_values_are_left_and_dropped_before_the_caller_continues() {
-    let _alone = alone();
-    let log = Log::default();
-    let _handles = [log.propagate("one"), log.propagate("two")];
-    for way in [Way::SyncWorker, Way::AsyncWorker] {
-        for _ in 0..100 {
-            let in_it = log.clone();
-            let outcome = way.run(&limit("propagators::order", LONG), move |_| {
-                in_it.note("operation");
-                Ok::<_, TimeoutError>(())
-            });
-            let done = log.take();
-            assert!(outcome.is_success(), "{way:?}");
-            let expected = [
-                "capture one",
-                "capture two",
-                "enter one",
-                "enter two",
-                "operation",
-                "leave two",
-                "leave one",
-                "drop one",
-                "drop two",
-            ];
-            assert_eq!(done, expected, "{way:?}");
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let log = Log::default();
+        let _handles = [log.propagate("one"), log.propagate("two")];
+        for way in [Way::SyncWorker, Way::AsyncWorker] {
+            for _ in 0..100 {
+                let in_it = log.clone();
+                let outcome = way.run(&limit("propagators::order", LONG), move |_| {
+                    in_it.note("operation");
+                    Ok::<_, TimeoutError>(())
+                });
+                let done = log.take();
+                assert!(outcome.is_success(), "{way:?}");
+                let expected = [
+                    "capture one",
+                    "capture two",
+                    "enter one",
+                    "enter two",
+                    "operation",
+                    "leave two",
+                    "leave one",
+                    "drop one",
+                    "drop two",
+                ];
+                assert_eq!(done, expected, "{way:?}");
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn inline_calls_use_no_propagator() {
-    let _alone = alone();
-    let log = Log::default();
-    let _handle = log.propagate("it");
-    for way in [Way::SyncInline, Way::AsyncInline] {
-        works(way);
-        assert_eq!(log.take(), [""; 0], "{way:?}");
-    }
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let log = Log::default();
+        let _handle = log.propagate("it");
+        for way in [Way::SyncInline, Way::AsyncInline] {
+            works(way);
+            assert_eq!(log.take(), [""; 0], "{way:?}");
+        }
+    });
 }
 
 /// A value must not stay entered on the executor's thread while the task waits.
 #[test]
 fn captured_values_are_entered_for_each_poll_only() {
-    let _alone = alone();
-    let _handle = propagate_label();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let call = limit("propagators::polls", LONG)
-            .as_task()
-            .outcome_async(|_| {
-                let mut polls = 0;
-                poll_fn(move |context| {
-                    assert_eq!(LABEL.replace("the operation's"), "the caller's");
-                    polls += 1;
-                    if polls == 3 {
-                        return Poll::Ready(Ok::<_, TimeoutError>(()));
-                    }
-                    context.waker().wake_by_ref();
-                    Poll::Pending
-                })
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let _handle = propagate_label();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let call = limit("propagators::polls", LONG)
+                .as_task()
+                .outcome_async(|_| {
+                    let mut polls = 0;
+                    poll_fn(move |context| {
+                        assert_eq!(LABEL.replace("the operation's"), "the caller's");
+                        polls += 1;
+                        if polls == 3 {
+                            return Poll::Ready(Ok::<_, TimeoutError>(()));
+                        }
+                        context.waker().wake_by_ref();
+                        Poll::Pending
+                    })
+                });
+            let call = tokio::spawn(async {
+                LABEL.set("the caller's");
+                call.await
             });
-        let call = tokio::spawn(async {
-            LABEL.set("the caller's");
-            call.await
-        });
-        tokio::task::yield_now().await;
-        LABEL.set("the executor's");
-        while !call.is_finished() {
             tokio::task::yield_now().await;
-            assert_eq!(LABEL.get(), "the executor's");
-        }
-        assert!(call.await.unwrap().is_success());
+            LABEL.set("the executor's");
+            while !call.is_finished() {
+                tokio::task::yield_now().await;
+                assert_eq!(LABEL.get(), "the executor's");
+            }
+            assert!(call.await.unwrap().is_success());
+        });
     });
 }
 
 /// A task's variables are dropped inside its context, when the task ends or its runtime is dropped.
 #[test]
 fn a_tasks_variables_are_dropped_inside_its_context() {
-    struct SendsLabel(Arc<Mutex<Option<&'static str>>>);
+    in_own_process(|| {
+        struct SendsLabel(Arc<Mutex<Option<&'static str>>>);
 
-    impl Drop for SendsLabel {
-        fn drop(&mut self) {
-            *self.0.lock().unwrap() = Some(LABEL.get());
+        impl Drop for SendsLabel {
+            fn drop(&mut self) {
+                *self.0.lock().unwrap() = Some(LABEL.get());
+            }
         }
-    }
 
-    let _alone = alone();
-    let _handle = propagate_label();
-    for ends in [true, false] {
-        let seen = Arc::default();
-        let (tells, begun) = (SendsLabel(Arc::clone(&seen)), Gate::new());
-        let has_begun = begun.clone();
-        let runtime = runtime();
-        let call = limit("propagators::variables", LONG)
-            .as_task()
-            .outcome_async(move |_| async move {
-                let _tells = tells;
-                has_begun.open();
-                if !ends {
-                    std::future::pending::<()>().await;
-                }
-                Ok::<_, TimeoutError>(())
-            });
-        let caller = {
-            let inside = runtime.handle().clone();
-            thread::spawn(move || {
-                LABEL.set("the caller's");
-                let _inside = inside.enter();
-                block_on(call)
-            })
-        };
-        begun.wait();
-        if !ends {
-            drop(runtime);
+        LABEL.set("the caller's");
+        let _handle = propagate_label();
+        for ends in [true, false] {
+            let seen = Arc::default();
+            let (tells, begun) = (SendsLabel(Arc::clone(&seen)), Gate::new());
+            let has_begun = begun.clone();
+            let runtime = runtime();
+            let call = limit("propagators::variables", LONG)
+                .as_task()
+                .outcome_async(move |_| async move {
+                    let _tells = tells;
+                    has_begun.open();
+                    if !ends {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok::<_, TimeoutError>(())
+                });
+            let caller = {
+                let inside = runtime.handle().clone();
+                thread::spawn(move || {
+                    LABEL.set("the caller's");
+                    let _inside = inside.enter();
+                    block_on(call)
+                })
+            };
+            begun.wait();
+            if !ends {
+                drop(runtime);
+            }
+            assert_eq!(caller.join().unwrap().is_success(), ends);
+            assert_eq!(*seen.lock().unwrap(), Some("the caller's"), "{ends}");
         }
-        assert_eq!(caller.join().unwrap().is_success(), ends);
-        assert_eq!(*seen.lock().unwrap(), Some("the caller's"), "{ends}");
-    }
+    });
 }
 
 #[test]
 fn a_late_event_is_emitted_inside_the_captured_context() {
-    let _alone = alone();
-    let _handle = propagate_label();
-    for way in APART {
-        let labels = Arc::<Mutex<Vec<_>>>::default();
-        let sink = Arc::clone(&labels);
-        let _listener = add_listener(move |event| {
-            if event.name == "propagators::late" {
-                sink.lock().unwrap().push(LABEL.get());
-            }
-        });
-        let recorder = record("propagators::late");
-        let gate = Gate::new();
-        let held = gate.clone();
-        let outcome = way.run(&limit("propagators::late", short()), move |_| {
-            held.wait();
-            Ok::<_, TimeoutError>(())
-        });
-        assert!(matches!(outcome, Outcome::TimedOut(_)), "{way:?}");
-        gate.open();
-        recorder.wait_for(2);
-        assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2], "{way:?}");
-    }
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let _handle = propagate_label();
+        for way in APART {
+            let labels = Arc::<Mutex<Vec<_>>>::default();
+            let sink = Arc::clone(&labels);
+            let _listener = add_listener(move |event| {
+                if event.name == "propagators::late" {
+                    sink.lock().unwrap().push(LABEL.get());
+                }
+            });
+            let recorder = record("propagators::late");
+            let gate = Gate::new();
+            let held = gate.clone();
+            let outcome = way.run(&limit("propagators::late", short()), move |_| {
+                held.wait();
+                Ok::<_, TimeoutError>(())
+            });
+            assert!(matches!(outcome, Outcome::TimedOut(_)), "{way:?}");
+            gate.open();
+            recorder.wait_for(2);
+            assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2], "{way:?}");
+        }
+    });
 }
 
 #[test]
 fn the_late_event_of_a_dropped_call_is_emitted_inside_the_captured_context() {
-    let _alone = alone();
-    let _handle = propagate_label();
-    let labels = Arc::<Mutex<Vec<_>>>::default();
-    let sink = Arc::clone(&labels);
-    let _listener = add_listener(move |event| {
-        if event.name == "propagators::gone" {
-            sink.lock().unwrap().push(LABEL.get());
-        }
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let _handle = propagate_label();
+        let labels = Arc::<Mutex<Vec<_>>>::default();
+        let sink = Arc::clone(&labels);
+        let _listener = add_listener(move |event| {
+            if event.name == "propagators::gone" {
+                sink.lock().unwrap().push(LABEL.get());
+            }
+        });
+        let recorder = record("propagators::gone");
+        let (begun, gate) = (Gate::new(), Gate::new());
+        let (begins, held) = (begun.clone(), gate.clone());
+        let calls = limit("propagators::gone", LONG);
+        let mut call = Box::pin(calls.on_worker().outcome_async(async move |_| {
+            begins.open();
+            held.wait();
+            Ok::<_, TimeoutError>(())
+        }));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(call.as_mut().poll(&mut context).is_pending());
+        begun.wait();
+        drop(call);
+        gate.open();
+        recorder.wait_for(2);
+        assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2]);
     });
-    let recorder = record("propagators::gone");
-    let (begun, gate) = (Gate::new(), Gate::new());
-    let (begins, held) = (begun.clone(), gate.clone());
-    let calls = limit("propagators::gone", LONG);
-    let mut call = Box::pin(calls.on_worker().outcome_async(async move |_| {
-        begins.open();
-        held.wait();
-        Ok::<_, TimeoutError>(())
-    }));
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(call.as_mut().poll(&mut context).is_pending());
-    begun.wait();
-    drop(call);
-    gate.open();
-    recorder.wait_for(2);
-    assert_eq!(*labels.lock().unwrap(), ["the caller's"; 2]);
 }
 
 /// Opens one gate when it is dropped, and waits for the other one.
@@ -329,52 +331,56 @@ impl Drop for HeldUp {
 
 #[test]
 fn a_result_is_published_after_captured_values_are_dropped() {
-    let _alone = alone();
-    let (dropping, go_on) = (Gate::new(), Gate::new());
-    let gates = (dropping.clone(), go_on.clone());
-    let handle = add_propagator(move || {
-        let held_up = HeldUp(gates.0.clone(), gates.1.clone());
-        move || _ = &held_up
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let (dropping, go_on) = (Gate::new(), Gate::new());
+        let gates = (dropping.clone(), go_on.clone());
+        let handle = add_propagator(move || {
+            let held_up = HeldUp(gates.0.clone(), gates.1.clone());
+            move || _ = &held_up
+        });
+        let calls = limit("propagators::dropping", LONG);
+        let mut call = Box::pin(
+            calls
+                .on_worker()
+                .outcome_async(async |_| Ok::<_, TimeoutError>(())),
+        );
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(call.as_mut().poll(&mut context).is_pending());
+        drop(handle);
+        dropping.wait();
+        assert!(call.as_mut().poll(&mut context).is_pending());
+        go_on.open();
+        assert!(block_on(call).is_success());
     });
-    let calls = limit("propagators::dropping", LONG);
-    let mut call = Box::pin(
-        calls
-            .on_worker()
-            .outcome_async(async |_| Ok::<_, TimeoutError>(())),
-    );
-    let mut context = Context::from_waker(Waker::noop());
-    assert!(call.as_mut().poll(&mut context).is_pending());
-    drop(handle);
-    dropping.wait();
-    assert!(call.as_mut().poll(&mut context).is_pending());
-    go_on.open();
-    assert!(block_on(call).is_success());
 }
 
 #[test]
 fn a_removed_propagator_is_kept_only_by_started_calls() {
-    let _alone = alone();
-    for way in APART {
-        let handle = Mutex::new(Some(propagate_label()));
-        let seen = way.run(&limit("propagators::removes", LONG), move |_| {
-            drop(handle.lock().unwrap().take());
-            Ok::<_, TimeoutError>((LABEL.get(), found(Way::SyncWorker)))
-        });
-        assert_eq!(
-            seen.success(),
-            Some(("the caller's", "nobody's")),
-            "{way:?}"
-        );
-        let drops = Drops::default();
-        let held = drops.value();
-        let handle = add_propagator(move || {
-            let _ = &held;
-            || ()
-        });
-        works(way);
-        drop(handle);
-        assert_eq!(drops.count(), 1, "{way:?}: the propagator itself");
-    }
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        for way in APART {
+            let handle = Mutex::new(Some(propagate_label()));
+            let seen = way.run(&limit("propagators::removes", LONG), move |_| {
+                drop(handle.lock().unwrap().take());
+                Ok::<_, TimeoutError>((LABEL.get(), found(Way::SyncWorker)))
+            });
+            assert_eq!(
+                seen.success(),
+                Some(("the caller's", "nobody's")),
+                "{way:?}"
+            );
+            let drops = Drops::default();
+            let held = drops.value();
+            let handle = add_propagator(move || {
+                let _ = &held;
+                || ()
+            });
+            works(way);
+            drop(handle);
+            assert_eq!(drops.count(), 1, "{way:?}: the propagator itself");
+        }
+    });
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -452,80 +458,88 @@ fn assert_propagated(way: Way, ends: Ends, why: &str) {
 
 #[test]
 fn a_panicking_propagator_changes_no_outcome_and_no_other_propagator() {
-    let _alone = alone();
-    let handle = propagate_label();
-    for place in PLACES {
-        let acting = [acting(place, Act::Panics), acting(place, Act::Panics)];
-        let log = Log::default();
-        let last = log.propagate("last");
-        for way in APART {
-            for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
-                assert_propagated(way, ends, &format!("{place:?}, {way:?}, {ends:?}"));
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let handle = propagate_label();
+        for place in PLACES {
+            let acting = [acting(place, Act::Panics), acting(place, Act::Panics)];
+            let log = Log::default();
+            let last = log.propagate("last");
+            for way in APART {
+                for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
+                    assert_propagated(way, ends, &format!("{place:?}, {way:?}, {ends:?}"));
+                }
             }
+            drop((acting, last));
+            assert_eq!(log.count("capture last"), 12, "{place:?}");
+            support::eventually("every value is left", || {
+                let captures = log.count("drop last");
+                captures == 12 && log.count("enter last") == log.count("leave last")
+            });
         }
-        drop((acting, last));
-        assert_eq!(log.count("capture last"), 12, "{place:?}");
-        support::eventually("every value is left", || {
-            let captures = log.count("drop last");
-            captures == 12 && log.count("enter last") == log.count("leave last")
-        });
-    }
-    drop(handle);
-    for way in APART {
-        assert_eq!(found(way), "nobody's", "{way:?}: left behind");
-    }
+        drop(handle);
+        for way in APART {
+            assert_eq!(found(way), "nobody's", "{way:?}: left behind");
+        }
+    });
 }
 
 /// Propagators must not be called for their own calls without end, nor under a lock.
 #[test]
 fn a_propagator_may_make_calls_and_be_added_or_removed() {
-    let _alone = alone();
-    let _handle = propagate_label();
-    for place in PLACES {
-        let _acting = acting(place, Act::ReEnters);
-        let _comes_and_goes = add_propagator(|| {
-            drop(propagate_label());
-            || drop(propagate_label())
-        });
-        for way in APART {
-            assert_propagated(way, Ends::Answers, &format!("{place:?}, {way:?}"));
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let _handle = propagate_label();
+        for place in PLACES {
+            let _acting = acting(place, Act::ReEnters);
+            let _comes_and_goes = add_propagator(|| {
+                drop(propagate_label());
+                || drop(propagate_label())
+            });
+            for way in APART {
+                assert_propagated(way, Ends::Answers, &format!("{place:?}, {way:?}"));
+            }
         }
-    }
+    });
 }
 
 /// A call used to see values that the previous call on its worker had left.
 #[test]
 fn a_call_sees_no_values_of_the_previous_call_on_its_worker() {
-    let _alone = alone();
-    Settings::new().cap(1).apply();
-    for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
-        for place in PLACES {
-            let handles = (propagate_label(), acting(place, Act::Panics));
-            assert_propagated(Way::SyncWorker, ends, &format!("{place:?}, {ends:?}"));
-            drop(handles);
-            assert_eq!(found(Way::SyncWorker), "nobody's", "{place:?}, {ends:?}");
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        Settings::new().cap(1).apply();
+        for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
+            for place in PLACES {
+                let handles = (propagate_label(), acting(place, Act::Panics));
+                assert_propagated(Way::SyncWorker, ends, &format!("{place:?}, {ends:?}"));
+                drop(handles);
+                assert_eq!(found(Way::SyncWorker), "nobody's", "{place:?}, {ends:?}");
+            }
         }
-    }
+    });
 }
 
 /// A withdrawn operation is never entered, and its captured values are dropped.
 #[test]
 fn values_captured_for_a_call_that_never_starts_are_dropped() {
-    let _alone = alone();
-    let log = Log::default();
-    let _handle = log.propagate("it");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    {
-        let _inside = runtime.enter();
-        let mut call = Box::pin(
-            limit("propagators::withdrawn", LONG)
-                .as_task()
-                .outcome_async(|_| async { Ok::<_, TimeoutError>(()) }),
-        );
-        assert!(support::poll_once(&mut call, &Gate::new()).is_pending());
-    }
-    drop(runtime);
-    assert_eq!(log.take(), ["capture it", "drop it"]);
+    in_own_process(|| {
+        LABEL.set("the caller's");
+        let log = Log::default();
+        let _handle = log.propagate("it");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        {
+            let _inside = runtime.enter();
+            let mut call = Box::pin(
+                limit("propagators::withdrawn", LONG)
+                    .as_task()
+                    .outcome_async(|_| async { Ok::<_, TimeoutError>(()) }),
+            );
+            assert!(support::poll_once(&mut call, &Gate::new()).is_pending());
+        }
+        drop(runtime);
+        assert_eq!(log.take(), ["capture it", "drop it"]);
+    });
 }

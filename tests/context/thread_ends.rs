@@ -1,6 +1,7 @@
 //! Tokens and calls work in the destructors of thread-locals, at the very end of a thread.
 //! This file is separate: a fault here ends the process.
 
+use crate::own_process::in_own_process;
 use crate::support;
 use std::cell::{Cell, RefCell};
 use std::future::pending;
@@ -121,20 +122,22 @@ fn calls_can_be_made_at_the_end_of_a_thread() {
 /// A worker was lost when the destructor of a thread-local that an operation had left made a call.
 #[test]
 fn destructors_of_thread_locals_of_a_worker_may_make_calls() {
-    let (sender, endings) = mpsc::channel();
-    // An idle worker ends immediately.
-    Settings::new().keep_alive(Duration::ZERO).apply();
-    let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
-        let act = move || {
-            let inside = limit("thread_ends::in_destructor", 60_000);
-            let ending = inside.outcome(|_| Ok::<_, TimeoutError>(7));
-            sender.send(ending.success()).unwrap();
-        };
-        AT_END.with_borrow_mut(|at_end| at_end.0 = Some(Box::new(act)));
-        Ok::<_, TimeoutError>(7)
+    in_own_process(|| {
+        let (sender, endings) = mpsc::channel();
+        // An idle worker ends immediately.
+        Settings::new().keep_alive(Duration::ZERO).apply();
+        let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
+            let act = move || {
+                let inside = limit("thread_ends::in_destructor", 60_000);
+                let ending = inside.outcome(|_| Ok::<_, TimeoutError>(7));
+                sender.send(ending.success()).unwrap();
+            };
+            AT_END.with_borrow_mut(|at_end| at_end.0 = Some(Box::new(act)));
+            Ok::<_, TimeoutError>(7)
+        });
+        assert_eq!(outcome.success(), Some(7));
+        assert_eq!(endings.recv_timeout(SOON), Ok(Some(7)));
     });
-    assert_eq!(outcome.success(), Some(7));
-    assert_eq!(endings.recv_timeout(SOON), Ok(Some(7)));
 }
 
 thread_local! {

@@ -1,12 +1,6 @@
 //! A listener may be removed, make calls or panic without effect on results or other listeners.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::{crowd, panics, support};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

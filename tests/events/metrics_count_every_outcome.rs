@@ -1,9 +1,7 @@
 //! Feature `metrics`: every outcome is counted once, and the gauge shows the number of abandoned
 //! operations.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support;
 use std::cell::Cell;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};

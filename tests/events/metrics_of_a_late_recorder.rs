@@ -1,10 +1,7 @@
 //! The gauge of abandoned operations is exact in a recorder that was installed after the listener.
-//!
-//! A process has one recorder, so this file has one test.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::support;
 use std::sync::mpsc::{Sender, channel};
 
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -33,24 +30,26 @@ fn abandon() -> Sender<()> {
 /// up.
 #[test]
 fn the_gauge_is_exact_in_a_recorder_that_is_installed_later() {
-    let _listener = record_endings();
-    let mut running: Vec<_> = (0..3).map(|_| abandon()).collect();
-    let recorder = PrometheusBuilder::new().install_recorder().unwrap();
-    let gauge = || {
-        let line = format!("timeout_abandoned_operations{{name=\"{NAME}\"}} ");
-        let text = recorder.render();
-        let value = text.lines().find_map(|text| text.strip_prefix(&line));
-        value.map(str::to_owned)
-    };
+    in_own_process(|| {
+        let _listener = record_endings();
+        let mut running: Vec<_> = (0..3).map(|_| abandon()).collect();
+        let recorder = PrometheusBuilder::new().install_recorder().unwrap();
+        let gauge = || {
+            let line = format!("timeout_abandoned_operations{{name=\"{NAME}\"}} ");
+            let text = recorder.render();
+            let value = text.lines().find_map(|text| text.strip_prefix(&line));
+            value.map(str::to_owned)
+        };
 
-    running.push(abandon());
-    assert_eq!(gauge().as_deref(), Some("4"));
-    // A second listener counts every event twice, but each operation once.
-    let _second = record_endings();
-    assert_eq!(gauge().as_deref(), Some("4"));
-    running.truncate(1);
-    eventually("the gauge falls to one", || gauge().as_deref() == Some("1"));
-    drop(running);
-    assert_eq!(workers::drain(SOON), 0);
-    assert_eq!(gauge().as_deref(), Some("0"));
+        running.push(abandon());
+        assert_eq!(gauge().as_deref(), Some("4"));
+        // A second listener counts every event twice, but each operation once.
+        let _second = record_endings();
+        assert_eq!(gauge().as_deref(), Some("4"));
+        running.truncate(1);
+        eventually("the gauge falls to one", || gauge().as_deref() == Some("1"));
+        drop(running);
+        assert_eq!(workers::drain(SOON), 0);
+        assert_eq!(gauge().as_deref(), Some("0"));
+    });
 }

@@ -1,11 +1,8 @@
 //! Feature `tracing`: an operation runs inside its caller's span in every place, and every outcome
 //! is an event in that span.
 
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../support/tenant.rs"]
-mod tenant;
-
+use crate::own_process::in_own_process;
+use crate::{support, tenant};
 use std::fmt::{Debug, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once};
@@ -27,7 +24,9 @@ use tracing_subscriber::registry::LookupSpan;
 
 const LONG: u64 = 60_000;
 
-/// Enables propagation of spans and the tenant, and events for outcomes, in the whole process.
+/// Enables propagation of spans and the tenant, and events for outcomes, in the whole process. Each
+/// test has its own process: `tracing` may disable an event for good if a thread without a
+/// subscriber emits it first.
 fn integrate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -98,59 +97,63 @@ impl Visit for Seen {
 
 #[test]
 fn an_operation_inherits_its_callers_tenant_span_subscriber_and_runtime() {
-    integrate();
-    for way in EVERY_WAY {
-        let sink = Sink::default();
-        let scoped = tracing::subscriber::set_default(sink.subscriber());
-        let request = info_span!("request").entered();
-        TENANT.set(7);
-        let runtime = runtime();
-        let _inside = runtime.enter();
-        let expected = (7, request.id(), Some(runtime.handle().id()));
-        let look = || {
-            info!("operation");
-            let runtime = Handle::try_current().ok().map(|handle| handle.id());
-            Ok::<_, TimeoutError>((TENANT.get(), Span::current().id(), runtime))
-        };
-        let policy = limit("spans::carries", LONG);
-        let found = match way {
-            Way::SyncWorker | Way::SyncInline => way.run(&policy, move |_| look()),
-            _ => support::block_on(way.start(&policy, move |_| async move {
-                tokio::task::yield_now().await;
-                look()
-            })),
-        };
-        assert_eq!(found.success(), Some(expected), "{way:?}");
-        let spans: Vec<_> = sink.events().into_iter().map(|seen| seen.spans).collect();
-        assert_eq!(spans, ["request"; 2], "{way:?}: operation and ending");
-        // A later call on the same worker sees none of these values.
-        drop((request, scoped));
-        TENANT.set(0);
-        let outside = way.run(&limit("spans::outside", LONG), |_| {
-            Ok::<_, TimeoutError>((TENANT.get(), Span::current().is_none()))
-        });
-        assert_eq!(outside.success(), Some((0, true)), "{way:?}: left behind");
-    }
+    in_own_process(|| {
+        integrate();
+        for way in EVERY_WAY {
+            let sink = Sink::default();
+            let scoped = tracing::subscriber::set_default(sink.subscriber());
+            let request = info_span!("request").entered();
+            TENANT.set(7);
+            let runtime = runtime();
+            let _inside = runtime.enter();
+            let expected = (7, request.id(), Some(runtime.handle().id()));
+            let look = || {
+                info!("operation");
+                let runtime = Handle::try_current().ok().map(|handle| handle.id());
+                Ok::<_, TimeoutError>((TENANT.get(), Span::current().id(), runtime))
+            };
+            let policy = limit("spans::carries", LONG);
+            let found = match way {
+                Way::SyncWorker | Way::SyncInline => way.run(&policy, move |_| look()),
+                _ => support::block_on(way.start(&policy, move |_| async move {
+                    tokio::task::yield_now().await;
+                    look()
+                })),
+            };
+            assert_eq!(found.success(), Some(expected), "{way:?}");
+            let spans: Vec<_> = sink.events().into_iter().map(|seen| seen.spans).collect();
+            assert_eq!(spans, ["request"; 2], "{way:?}: operation and ending");
+            // A later call on the same worker sees none of these values.
+            drop((request, scoped));
+            TENANT.set(0);
+            let outside = way.run(&limit("spans::outside", LONG), |_| {
+                Ok::<_, TimeoutError>((TENANT.get(), Span::current().is_none()))
+            });
+            assert_eq!(outside.success(), Some((0, true)), "{way:?}: left behind");
+        }
+    });
 }
 
 /// A worker used to keep the span open, so that an exporter was shut down before it closed.
 #[test]
 fn a_span_closes_when_the_caller_closes_it() {
-    integrate();
-    let sink = Sink::default();
-    let _scoped = tracing::subscriber::set_default(sink.subscriber());
-    for way in [Way::SyncWorker, Way::AsyncWorker] {
-        for _ in 0..100 {
-            let request = info_span!("request").entered();
-            let outcome = way.run(&limit("spans::closes", LONG), |_| Ok::<_, TimeoutError>(()));
-            assert!(outcome.is_success());
-            drop(request);
-            assert_eq!(
-                std::mem::take(&mut *sink.closed.lock().unwrap()),
-                ["request"]
-            );
+    in_own_process(|| {
+        integrate();
+        let sink = Sink::default();
+        let _scoped = tracing::subscriber::set_default(sink.subscriber());
+        for way in [Way::SyncWorker, Way::AsyncWorker] {
+            for _ in 0..100 {
+                let request = info_span!("request").entered();
+                let outcome = way.run(&limit("spans::closes", LONG), |_| Ok::<_, TimeoutError>(()));
+                assert!(outcome.is_success());
+                drop(request);
+                assert_eq!(
+                    std::mem::take(&mut *sink.closed.lock().unwrap()),
+                    ["request"]
+                );
+            }
         }
-    }
+    });
 }
 
 /// Waits for `count` events of the calls that `calls` makes inside a span.
@@ -179,136 +182,144 @@ fn assert_recorded(seen: &[Seen], expected: &[(Level, &str, &str)]) {
 
 #[test]
 fn successes_and_failures_are_recorded_with_their_fields() {
-    let seen = recorded(3, || {
-        let policy = limit("spans::ends", LONG);
-        let _ = policy.outcome(|_| Ok::<_, TimeoutError>(()));
-        let _ = policy.outcome(|_| Err::<(), _>("two\nlines"));
-        let panics = || {
-            policy
-                .inline()
-                .outcome(|_| -> Result<(), TimeoutError> { panic!("wanted") })
-        };
-        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+    in_own_process(|| {
+        let seen = recorded(3, || {
+            let policy = limit("spans::ends", LONG);
+            let _ = policy.outcome(|_| Ok::<_, TimeoutError>(()));
+            let _ = policy.outcome(|_| Err::<(), _>("two\nlines"));
+            let panics = || {
+                policy
+                    .inline()
+                    .outcome(|_| -> Result<(), TimeoutError> { panic!("wanted") })
+            };
+            assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        });
+        let start = r#"name="spans::ends" call elapsed limit=60s "#;
+        assert_recorded(
+            &seen,
+            &[
+                (Level::DEBUG, "succeeded", &format!("{start}worker ")),
+                (
+                    Level::WARN,
+                    "failed",
+                    &format!("{start}worker failure=\"two\\nlines\" "),
+                ),
+                (
+                    Level::ERROR,
+                    "failed",
+                    &format!("{start}failure=panic: wanted "),
+                ),
+            ],
+        );
     });
-    let start = r#"name="spans::ends" call elapsed limit=60s "#;
-    assert_recorded(
-        &seen,
-        &[
-            (Level::DEBUG, "succeeded", &format!("{start}worker ")),
-            (
-                Level::WARN,
-                "failed",
-                &format!("{start}worker failure=\"two\\nlines\" "),
-            ),
-            (
-                Level::ERROR,
-                "failed",
-                &format!("{start}failure=panic: wanted "),
-            ),
-        ],
-    );
 }
 
 /// The name used to reach the subscriber with its line breaks and bidirectional controls.
 #[test]
 fn a_name_is_recorded_on_one_line() {
-    let seen = recorded(1, || {
-        let policy = limit("spans\n\u{202e}", LONG);
-        let _ = policy.inline().outcome(|_| Ok::<_, TimeoutError>(()));
+    in_own_process(|| {
+        let seen = recorded(1, || {
+            let policy = limit("spans\n\u{202e}", LONG);
+            let _ = policy.inline().outcome(|_| Ok::<_, TimeoutError>(()));
+        });
+        // The subscriber prints the text as a literal, which doubles each backslash.
+        let start = r#"name="spans\\n\\u{202e}" call elapsed limit=60s "#;
+        assert_recorded(&seen, &[(Level::DEBUG, "succeeded", start)]);
     });
-    // The subscriber prints the text as a literal, which doubles each backslash.
-    let start = r#"name="spans\\n\\u{202e}" call elapsed limit=60s "#;
-    assert_recorded(&seen, &[(Level::DEBUG, "succeeded", start)]);
 }
 
 #[test]
 fn a_late_event_is_recorded_in_its_callers_span() {
-    for way in APART {
-        for ends in ["answers", "fails", "panics"] {
-            let seen = recorded(2, || {
-                let gate = Gate::new();
-                let held = gate.clone();
-                let outcome = way.run(&limit("spans::late", short()), move |_| {
-                    held.wait();
-                    match ends {
-                        "answers" => Ok(()),
-                        "fails" => Err("late"),
-                        _ => panic!("wanted"),
-                    }
+    in_own_process(|| {
+        for way in APART {
+            for ends in ["answers", "fails", "panics"] {
+                let seen = recorded(2, || {
+                    let gate = Gate::new();
+                    let held = gate.clone();
+                    let outcome = way.run(&limit("spans::late", short()), move |_| {
+                        held.wait();
+                        match ends {
+                            "answers" => Ok(()),
+                            "fails" => Err("late"),
+                            _ => panic!("wanted"),
+                        }
+                    });
+                    assert!(!outcome.is_success());
+                    gate.open();
                 });
-                assert!(!outcome.is_success());
-                gate.open();
-            });
-            let worker = if way == Way::AsyncTask { "" } else { "worker " };
-            let limit = support::short_limit();
-            let start = format!(r#"name="spans::late" call elapsed limit={limit:?} {worker}"#);
-            let (level, message, failure) = match ends {
-                "answers" => (Level::WARN, "abandoned_succeeded", ""),
-                "fails" => (Level::WARN, "abandoned_failed", "failure=\"late\" "),
-                _ => (Level::ERROR, "abandoned_failed", "failure=panic: wanted "),
-            };
-            assert_recorded(
-                &seen,
-                &[
-                    (Level::WARN, "timed_out", &start),
-                    (level, message, &format!("{start}{failure}")),
-                ],
-            );
+                let worker = if way == Way::AsyncTask { "" } else { "worker " };
+                let limit = support::short_limit();
+                let start = format!(r#"name="spans::late" call elapsed limit={limit:?} {worker}"#);
+                let (level, message, failure) = match ends {
+                    "answers" => (Level::WARN, "abandoned_succeeded", ""),
+                    "fails" => (Level::WARN, "abandoned_failed", "failure=\"late\" "),
+                    _ => (Level::ERROR, "abandoned_failed", "failure=panic: wanted "),
+                };
+                assert_recorded(
+                    &seen,
+                    &[
+                        (Level::WARN, "timed_out", &start),
+                        (level, message, &format!("{start}{failure}")),
+                    ],
+                );
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn dropped_and_cancelled_calls_are_recorded() {
-    let seen = recorded(4, || {
-        let token = CancelToken::new();
-        let canceller = token.clone();
-        let context = timeout_runtime::CallContext::detached().with_token(&token);
-        context.run(|| {
-            let policy = limit("spans::given_up", LONG);
-            let begun = Gate::new();
-            let has_begun = begun.clone();
-            let cancels = thread::spawn(move || {
-                has_begun.wait();
-                canceller.cancel();
+    in_own_process(|| {
+        let seen = recorded(4, || {
+            let token = CancelToken::new();
+            let canceller = token.clone();
+            let context = timeout_runtime::CallContext::detached().with_token(&token);
+            context.run(|| {
+                let policy = limit("spans::given_up", LONG);
+                let begun = Gate::new();
+                let has_begun = begun.clone();
+                let cancels = thread::spawn(move || {
+                    has_begun.wait();
+                    canceller.cancel();
+                });
+                let _ = policy.inline().outcome(|own| {
+                    begun.open();
+                    until_fired(&own)
+                });
+                cancels.join().unwrap();
+                let _ = policy.outcome(|_| Ok::<_, TimeoutError>(()));
             });
-            let _ = policy.inline().outcome(|own| {
-                begun.open();
-                until_fired(&own)
+            let mut call = Way::AsyncInline.start(&limit("spans::given_up", LONG), |_| {
+                std::future::pending::<Result<(), TimeoutError>>()
             });
-            cancels.join().unwrap();
-            let _ = policy.outcome(|_| Ok::<_, TimeoutError>(()));
+            assert!(poll_once(&mut call, &Gate::new()).is_pending());
+            drop(call);
         });
-        let mut call = Way::AsyncInline.start(&limit("spans::given_up", LONG), |_| {
-            std::future::pending::<Result<(), TimeoutError>>()
-        });
-        assert!(poll_once(&mut call, &Gate::new()).is_pending());
-        drop(call);
+        let start = r#"name="spans::given_up" call elapsed limit=60s "#;
+        let stopped = "failure=TimeoutError";
+        let (cancelled, late, others) = (&seen[0], &seen[1], &seen[2..]);
+        assert!(late.fields.contains(stopped), "{late:?}");
+        let late = Seen {
+            fields: String::new(),
+            ..late.clone()
+        };
+        assert_recorded(
+            &[cancelled.clone(), late],
+            &[
+                (Level::INFO, "cancelled", start),
+                (Level::WARN, "abandoned_failed", ""),
+            ],
+        );
+        assert_recorded(
+            &others[..2],
+            &[
+                (
+                    Level::WARN,
+                    "not_started",
+                    &format!("{start}cause=its caller was cancelled "),
+                ),
+                (Level::DEBUG, "dropped", start),
+            ],
+        );
     });
-    let start = r#"name="spans::given_up" call elapsed limit=60s "#;
-    let stopped = "failure=TimeoutError";
-    let (cancelled, late, others) = (&seen[0], &seen[1], &seen[2..]);
-    assert!(late.fields.contains(stopped), "{late:?}");
-    let late = Seen {
-        fields: String::new(),
-        ..late.clone()
-    };
-    assert_recorded(
-        &[cancelled.clone(), late],
-        &[
-            (Level::INFO, "cancelled", start),
-            (Level::WARN, "abandoned_failed", ""),
-        ],
-    );
-    assert_recorded(
-        &others[..2],
-        &[
-            (
-                Level::WARN,
-                "not_started",
-                &format!("{start}cause=its caller was cancelled "),
-            ),
-            (Level::DEBUG, "dropped", start),
-        ],
-    );
 }

@@ -173,7 +173,7 @@ fn text(output: &Output) -> String {
 
 /// Runs one of the ignored tests above. Returns whether it passed, and its output.
 fn run_ignored(name: &str, edit: impl FnOnce(&mut Command) -> &mut Command) -> (bool, String) {
-    let name = format!("subject::{name}");
+    let name = format!("annotated_tests::subject::{name}");
     let mut command = program();
     command.args(["--ignored", "--exact", &name]);
     let output = edit(&mut command).output().unwrap();
@@ -187,7 +187,7 @@ fn every_test_runs_once_and_ignored_ones_do_not() {
     let notes: PathBuf = std::env::temp_dir().join(place);
     fs::write(&notes, "").unwrap();
     let output = program()
-        .arg("subject::")
+        .arg("annotated_tests::subject::")
         .env(NOTES, &notes)
         .output()
         .unwrap();

@@ -1,8 +1,6 @@
 //! Annotated functions can call each other twenty levels deep within the compiler's default limits.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support;
 use support::{block_on, runtime};
 use timeout_runtime::{TimeoutError, timeout};
 use tokio::task::yield_now;

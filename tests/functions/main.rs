@@ -1,7 +1,23 @@
-//! Tests of other crates' attributes beside `#[timeout]`.
+//! Tests of annotated functions: what the attribute leaves as it is in their behaviour, their size,
+//! their lints and their documentation, also beside attributes of other crates.
 
+#[path = "../support/own_process.rs"]
+mod own_process;
+#[macro_use]
+#[path = "../shapes/mod.rs"]
+mod shapes;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod annotated_tests;
 mod attributes_beside;
+mod documentation;
+#[path = "../shapes/edition_2024.rs"]
+mod edition;
+mod future_depth;
+mod future_size;
 mod instrumented_functions;
+mod lints_of_plain_functions;
+mod quiet_under_lints;
+mod tracked_callers;
+mod unwind_safety;

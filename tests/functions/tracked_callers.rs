@@ -1,7 +1,7 @@
 //! `#[track_caller]` functions in options see the line of the attribute.
 
-#[path = "../support/mod.rs"]
-mod support;
+use crate::own_process::in_own_process;
+use crate::support;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
@@ -104,6 +104,8 @@ fn a_fallback_that_tracks_its_caller_sees_the_line_of_the_attribute() {
     }
 }
 
+const PANICS: u32 = line!() + 2;
+
 #[timeout(
     secs = 60,
     upstream = cancelled(),
@@ -116,21 +118,17 @@ fn panics() {
 // The panic used to be reported in the standard library.
 #[test]
 fn panic_on_timeout_panics_at_the_attribute() {
-    static SEEN: Mutex<Option<(String, u32)>> = Mutex::new(None);
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let place = info.location().expect("a panic has a location");
-        if std::thread::current().name() == Some("panic_on_timeout_panics_at_the_attribute") {
+    in_own_process(|| {
+        static SEEN: Mutex<Option<(String, u32)>> = Mutex::new(None);
+        std::panic::set_hook(Box::new(|info| {
+            let place = info.location().expect("a panic has a location");
             *SEEN.lock().unwrap() = Some((place.file().to_owned(), place.line()));
-        } else {
-            hook(info);
-        }
-    }));
-    std::panic::catch_unwind(panics).unwrap_err();
-    let (file, line) = SEEN.lock().unwrap().take().expect("a recorded panic");
-    assert_eq!(file, file!());
-    let attribute = line!() - 25;
-    assert!((attribute..attribute + 6).contains(&line), "{line}");
+        }));
+        std::panic::catch_unwind(panics).unwrap_err();
+        let (file, line) = SEEN.lock().unwrap().take().expect("a recorded panic");
+        assert_eq!(file, file!());
+        assert!((PANICS..PANICS + 5).contains(&line), "{line}");
+    });
 }
 
 static LATE: Mutex<Option<Place>> = Mutex::new(None);

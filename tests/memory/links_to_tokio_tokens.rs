@@ -1,16 +1,11 @@
-//! Links between tokens of both kinds leave no memory behind with the token that lives on.
-//!
-//! The test counts the memory of the whole process, so this file has one test.
+//! A link between a token and one of `tokio_util` keeps no memory after one of the two is dropped.
 
-use std::alloc::System;
-
-use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use crate::MEMORY;
+use crate::own_process::in_own_process;
+use stats_alloc::Region;
 use timeout_runtime::CancelToken;
 use timeout_runtime::integrations::tokio_util::{from_tokio, to_tokio};
 use tokio_util::sync::CancellationToken;
-
-#[global_allocator]
-static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const LINKS: usize = 10_000;
 
@@ -26,24 +21,26 @@ fn left(links: impl Fn()) -> usize {
 
 #[test]
 fn many_links_leave_no_memory_behind() {
-    let (ours, theirs) = (CancelToken::new(), CancellationToken::new());
-    let from = left(|| drop(from_tokio(&theirs)));
-    assert!(from < 100, "{from} allocations are left by links to ours");
-    let below = left(|| drop(from_tokio(&theirs).child()));
-    assert!(below < 100, "{below} allocations are left by tokens below");
-    let to = left(|| drop(to_tokio(&ours)));
-    assert!(to < 100, "{to} allocations are left by links to theirs");
-    let both = left(|| {
-        let theirs = to_tokio(&ours);
-        drop(from_tokio(&theirs));
+    in_own_process(|| {
+        let (ours, theirs) = (CancelToken::new(), CancellationToken::new());
+        let from = left(|| drop(from_tokio(&theirs)));
+        assert!(from < 100, "{from} allocations are left by links to ours");
+        let below = left(|| drop(from_tokio(&theirs).child()));
+        assert!(below < 100, "{below} allocations are left by tokens below");
+        let to = left(|| drop(to_tokio(&ours)));
+        assert!(to < 100, "{to} allocations are left by links to theirs");
+        let both = left(|| {
+            let theirs = to_tokio(&ours);
+            drop(from_tokio(&theirs));
+        });
+        assert!(both < 100, "{both} allocations are left by links of links");
+        let cancelled = left(|| {
+            let theirs = CancellationToken::new();
+            let _ours = CancelToken::linked([from_tokio(&theirs), ours.clone()]);
+        });
+        assert!(
+            cancelled < 100,
+            "{cancelled} allocations are left by dropped ones"
+        );
     });
-    assert!(both < 100, "{both} allocations are left by links of links");
-    let cancelled = left(|| {
-        let theirs = CancellationToken::new();
-        let _ours = CancelToken::linked([from_tokio(&theirs), ours.clone()]);
-    });
-    assert!(
-        cancelled < 100,
-        "{cancelled} allocations are left by dropped ones"
-    );
 }

@@ -1,27 +1,18 @@
-//! Calls leave no memory behind on a token that lives as long as the process.
+//! A call keeps no memory after its end, although its parent token lives as long as the process.
 //!
 //! The environment variable `TIMEOUT_TEST_CALLS` sets the number of calls, about 100 000 by
-//! default. A file of its own, with one test, since it measures the memory of the whole process.
+//! default.
 
-#[macro_use]
-#[path = "../support/annotated.rs"]
-mod annotated;
-#[path = "../support/mod.rs"]
-mod support;
-
-use std::alloc::System;
+use crate::own_process::in_own_process;
+use crate::support;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use support::{ASYNC, EVERY_WAY, Gate, Way, block_on, eventually, poll_once, runtime};
 use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout, workers};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
-
-#[global_allocator]
-static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The parent of all calls, which is never cancelled.
 static PARENT: LazyLock<CancelToken> = LazyLock::new(CancelToken::new);
@@ -151,22 +142,21 @@ fn use_parent() {
 }
 
 /// The bytes in use once all operations have ended.
-fn in_use(runtime: &Runtime) -> usize {
+fn in_use_after_all(runtime: &Runtime) -> usize {
     eventually("all operations have ended", || {
         workers::stats().busy == 0 && runtime.metrics().num_alive_tasks() == 0
     });
-    let stats = MEMORY.stats();
-    stats.bytes_allocated - stats.bytes_deallocated
+    crate::in_use()
 }
 
 /// Asserts that `work` does not keep memory each time.
 #[track_caller]
 fn assert_no_growth(runtime: &Runtime, times: usize, what: &str, work: impl Fn()) {
-    let before = in_use(runtime);
+    let before = in_use_after_all(runtime);
     for _ in 0..times {
         work();
     }
-    let grown = in_use(runtime).saturating_sub(before);
+    let grown = in_use_after_all(runtime).saturating_sub(before);
     // A link that is left behind keeps at least a token, which takes twice as much.
     assert!(
         grown < times * 32,
@@ -177,21 +167,24 @@ fn assert_no_growth(runtime: &Runtime, times: usize, what: &str, work: impl Fn()
 /// Only some outcomes used to remove the link to the parent.
 #[test]
 fn calls_leave_no_memory_on_a_parent_that_outlives_them() {
-    let calls = std::env::var("TIMEOUT_TEST_CALLS").map_or(100_000, |calls| calls.parse().unwrap());
-    let each = (calls / (EVERY_WAY.len() * EVERY_END.len())).max(2_000);
-    let runtime = runtime();
-    let _inside = runtime.enter();
-    for way in EVERY_WAY {
-        for ends in EVERY_END {
-            (0..each / 10 / ends.one_of()).for_each(|_| call(way, ends));
+    in_own_process(|| {
+        let calls =
+            std::env::var("TIMEOUT_TEST_CALLS").map_or(100_000, |calls| calls.parse().unwrap());
+        let each = (calls / (EVERY_WAY.len() * EVERY_END.len())).max(2_000);
+        let runtime = runtime();
+        let _inside = runtime.enter();
+        for way in EVERY_WAY {
+            for ends in EVERY_END {
+                (0..each / 10 / ends.one_of()).for_each(|_| call(way, ends));
+            }
         }
-    }
-    for way in EVERY_WAY {
-        for ends in EVERY_END {
-            let what = format!("{way:?}, {ends:?}");
-            assert_no_growth(&runtime, each / ends.one_of(), &what, || call(way, ends));
+        for way in EVERY_WAY {
+            for ends in EVERY_END {
+                let what = format!("{way:?}, {ends:?}");
+                assert_no_growth(&runtime, each / ends.one_of(), &what, || call(way, ends));
+            }
         }
-    }
-    assert_no_growth(&runtime, each, "tokens", use_parent);
-    assert!(!PARENT.is_cancelled());
+        assert_no_growth(&runtime, each, "tokens", use_parent);
+        assert!(!PARENT.is_cancelled());
+    });
 }

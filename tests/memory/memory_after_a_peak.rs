@@ -1,33 +1,21 @@
 //! After a peak, memory use follows the number of live objects, in whatever order the others ended.
-//!
-//! The test counts the memory of the whole process, so this file has one test.
 
-#[path = "../support/mod.rs"]
-mod support;
-
-use std::alloc::System;
+use crate::in_use;
+use crate::own_process::in_own_process;
+use crate::support;
 use std::future::Future;
 use std::pin::Pin;
 
 use fastrand::Rng;
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use support::{Gate, Way, poll_once};
 use timeout_runtime::{CallContext, CancelToken, Timeout, TimeoutError, workers};
 use tokio::sync::oneshot;
-
-#[global_allocator]
-static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The number of objects of one kind at the peak.
 const PEAK: usize = 30_000;
 
 /// The memory that may remain in use after the peak: far less than one table with `PEAK` places.
 const LEFT: usize = 64 << 10;
-
-fn in_use() -> usize {
-    let stats = MEMORY.stats();
-    stats.bytes_allocated - stats.bytes_deallocated
-}
 
 /// The order in which objects end.
 #[derive(Clone, Copy, Debug)]
@@ -116,31 +104,33 @@ fn abandoned(policy: &Timeout, run: impl Fn()) -> oneshot::Sender<()> {
 /// Tables used to keep the memory of their largest size: 12 MB after 300 000 children.
 #[test]
 fn memory_follows_the_live_objects() {
-    let parent = CancelToken::new();
-    let mut excess = peak("children", |_| parent.child(), drop);
-    excess.extend(peak("callbacks", |_| parent.on_cancel(|| {}), drop));
-    let wait = |_| {
-        let mut waiter = Box::pin(parent.clone().cancelled_owned());
-        assert!(poll_once(&mut waiter, &Gate::new()).is_pending());
-        waiter
-    };
-    excess.extend(peak("waiters", wait, drop));
-    excess.extend(peak("calls", |n| pending_call(&parent, n), drop));
+    in_own_process(|| {
+        let parent = CancelToken::new();
+        let mut excess = peak("children", |_| parent.child(), drop);
+        excess.extend(peak("callbacks", |_| parent.on_cancel(|| {}), drop));
+        let wait = |_| {
+            let mut waiter = Box::pin(parent.clone().cancelled_owned());
+            assert!(poll_once(&mut waiter, &Gate::new()).is_pending());
+            waiter
+        };
+        excess.extend(peak("waiters", wait, drop));
+        excess.extend(peak("calls", |n| pending_call(&parent, n), drop));
 
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let run = || runtime.block_on(tokio::task::yield_now());
-    let policy = support::limit("memory::abandoned", 3_600_000).with_max_abandoned(usize::MAX);
-    let abandon = |_| {
-        let _inside = runtime.enter();
-        abandoned(&policy, run)
-    };
-    let end = |ends| {
-        drop(ends);
-        run();
-    };
-    excess.extend(peak("abandoned operations", abandon, end));
-    assert_eq!(workers::abandoned(), []);
-    assert!(excess.is_empty(), "{}", excess.join("\n"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let run = || runtime.block_on(tokio::task::yield_now());
+        let policy = support::limit("memory::abandoned", 3_600_000).with_max_abandoned(usize::MAX);
+        let abandon = |_| {
+            let _inside = runtime.enter();
+            abandoned(&policy, run)
+        };
+        let end = |ends| {
+            drop(ends);
+            run();
+        };
+        excess.extend(peak("abandoned operations", abandon, end));
+        assert_eq!(workers::abandoned(), []);
+        assert!(excess.is_empty(), "{}", excess.join("\n"));
+    });
 }

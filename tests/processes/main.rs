@@ -1,7 +1,9 @@
-//! Tests that run a program and check how its process ends.
+//! Tests that run a program and check how its process ends, and of the helper for such tests.
 
 #[path = "../support/crowd.rs"]
 mod crowd;
+#[path = "../support/own_process.rs"]
+mod own_process;
 #[path = "../support/program.rs"]
 mod program;
 #[path = "../support/mod.rs"]
@@ -9,6 +11,7 @@ mod support;
 
 mod forked_children;
 mod large_values;
+mod own_processes;
 mod panic_abort;
 mod process_exit;
 mod refused_threads;

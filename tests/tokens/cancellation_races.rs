@@ -2,9 +2,7 @@
 //!
 //! The environment variable `TIMEOUT_TEST_ROUNDS` sets the number of rounds, 10 000 by default.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

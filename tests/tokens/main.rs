@@ -18,6 +18,7 @@ mod waiters;
 
 mod callbacks_and_wakers;
 mod cancel_token;
+mod cancellation_races;
 mod causes_are_kept;
 mod checks_without_a_token;
 mod deep_and_wide_tokens;

@@ -1,23 +1,15 @@
-//! Abandoned operations are listed by name and age, counted, awaited and limited. The tests run one
-//! at a time, since they count for the whole process.
+//! Abandoned operations are listed by name and age, counted, awaited by `drain`, and limited.
 
-#[macro_use]
-#[path = "../support/annotated.rs"]
-mod annotated;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::support;
 use std::pin::pin;
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use support::{APART, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, record, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError, add_listener};
-
-/// Runs one test at a time.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// Abandons an operation that runs until the gate opens.
 #[track_caller]
@@ -37,156 +29,162 @@ fn abandon(way: Way, name: &'static str) -> Gate {
 
 #[test]
 fn abandoned_operations_are_listed_until_they_have_ended() {
-    let _turn = TURN.lock();
-    for way in APART {
-        let recorder = record("pool_leftovers::listed");
-        let gate = abandon(way, "pool_leftovers::listed");
-        let left = workers::abandoned();
-        let [left] = left.as_slice() else {
-            panic!("{way:?}: {left:?}");
-        };
-        assert_eq!(left.name, "pool_leftovers::listed");
-        assert_eq!(left.call, recorder.events()[0].call, "{way:?}");
-        assert_eq!(left.worker, recorder.events()[0].worker, "{way:?}");
-        let on_worker = usize::from(way != Way::AsyncTask);
-        assert_eq!(usize::from(left.worker.is_some()), on_worker, "{way:?}");
-        let stats = workers::stats();
-        assert_eq!(stats.abandoned, on_worker, "{way:?}");
-        assert!(stats.busy >= stats.abandoned && stats.live >= stats.busy);
-        thread::sleep(Duration::from_millis(5));
-        assert!(workers::abandoned()[0].age >= Duration::from_millis(5));
+    in_own_process(|| {
+        for way in APART {
+            let recorder = record("pool_leftovers::listed");
+            let gate = abandon(way, "pool_leftovers::listed");
+            let left = workers::abandoned();
+            let [left] = left.as_slice() else {
+                panic!("{way:?}: {left:?}");
+            };
+            assert_eq!(left.name, "pool_leftovers::listed");
+            assert_eq!(left.call, recorder.events()[0].call, "{way:?}");
+            assert_eq!(left.worker, recorder.events()[0].worker, "{way:?}");
+            let on_worker = usize::from(way != Way::AsyncTask);
+            assert_eq!(usize::from(left.worker.is_some()), on_worker, "{way:?}");
+            let stats = workers::stats();
+            assert_eq!(stats.abandoned, on_worker, "{way:?}");
+            assert!(stats.busy >= stats.abandoned && stats.live >= stats.busy);
+            thread::sleep(Duration::from_millis(5));
+            assert!(workers::abandoned()[0].age >= Duration::from_millis(5));
 
-        assert_eq!(workers::drain(Duration::from_millis(5)), 1, "{way:?}");
-        gate.open();
-        assert_eq!(workers::drain(SOON), 0, "{way:?}");
-        assert!(workers::abandoned().is_empty(), "{way:?}");
-        assert_eq!(workers::stats().abandoned, 0, "{way:?}");
-        assert_eq!(recorder.wait_for(2).len(), 2, "{way:?}");
-    }
+            assert_eq!(workers::drain(Duration::from_millis(5)), 1, "{way:?}");
+            gate.open();
+            assert_eq!(workers::drain(SOON), 0, "{way:?}");
+            assert!(workers::abandoned().is_empty(), "{way:?}");
+            assert_eq!(workers::stats().abandoned, 0, "{way:?}");
+            assert_eq!(recorder.wait_for(2).len(), 2, "{way:?}");
+        }
+    });
 }
 
 /// An operation stayed in the list while its late event was emitted, so a retry from a listener was
 /// refused.
 #[test]
 fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
-    const NAME: &str = "pool_leftovers::late_event";
+    in_own_process(|| {
+        const NAME: &str = "pool_leftovers::late_event";
 
-    let _turn = TURN.lock();
-    for way in APART {
-        let (entered, proceed) = (Gate::new(), Gate::new());
-        let (in_listener, held) = (entered.clone(), proceed.clone());
-        let _listener = add_listener(move |event| {
-            if event.name == NAME && !event.kind.is_verdict() {
-                in_listener.open();
-                held.wait();
-            }
-        });
-        abandon(way, NAME).open();
-        entered.wait();
-        assert_eq!(workers::abandoned(), [], "{way:?}");
-        assert_eq!(workers::drain(Duration::ZERO), 1, "{way:?}");
-        proceed.open();
-        assert_eq!(workers::drain(SOON), 0, "{way:?}");
-    }
+        for way in APART {
+            let (entered, proceed) = (Gate::new(), Gate::new());
+            let (in_listener, held) = (entered.clone(), proceed.clone());
+            let _listener = add_listener(move |event| {
+                if event.name == NAME && !event.kind.is_verdict() {
+                    in_listener.open();
+                    held.wait();
+                }
+            });
+            abandon(way, NAME).open();
+            entered.wait();
+            assert_eq!(workers::abandoned(), [], "{way:?}");
+            assert_eq!(workers::drain(Duration::ZERO), 1, "{way:?}");
+            proceed.open();
+            assert_eq!(workers::drain(SOON), 0, "{way:?}");
+        }
+    });
 }
 
 /// In async code, only the blocking `drain` was available, which stops a current-thread runtime.
 #[test]
 fn drain_async_waits_for_abandoned_operations_on_any_executor() {
-    let _turn = TURN.lock();
-    assert_eq!(block_on(workers::drain_async(SOON)), 0);
-    for way in APART {
-        let recorder = record("pool_leftovers::drain_async");
-        let gate = abandon(way, "pool_leftovers::drain_async");
-        assert_eq!(block_on(workers::drain_async(Duration::ZERO)), 1, "{way:?}");
-        let brief = Duration::from_millis(5);
-        assert_eq!(block_on(workers::drain_async(brief)), 1, "{way:?}");
+    in_own_process(|| {
+        assert_eq!(block_on(workers::drain_async(SOON)), 0);
+        for way in APART {
+            let recorder = record("pool_leftovers::drain_async");
+            let gate = abandon(way, "pool_leftovers::drain_async");
+            assert_eq!(block_on(workers::drain_async(Duration::ZERO)), 1, "{way:?}");
+            let brief = Duration::from_millis(5);
+            assert_eq!(block_on(workers::drain_async(brief)), 1, "{way:?}");
 
-        let woken = Gate::new();
-        let mut drain = pin!(workers::drain_async(3 * SOON));
-        assert!(poll_once(&mut drain, &woken).is_pending(), "{way:?}");
-        {
-            let mut dropped = pin!(workers::drain_async(3 * SOON));
-            assert!(poll_once(&mut dropped, &Gate::new()).is_pending());
+            let woken = Gate::new();
+            let mut drain = pin!(workers::drain_async(3 * SOON));
+            assert!(poll_once(&mut drain, &woken).is_pending(), "{way:?}");
+            {
+                let mut dropped = pin!(workers::drain_async(3 * SOON));
+                assert!(poll_once(&mut dropped, &Gate::new()).is_pending());
+            }
+            let elsewhere = thread::spawn(|| block_on(workers::drain_async(3 * SOON)));
+            gate.open();
+            woken.wait();
+            assert_eq!(block_on(drain), 0, "{way:?}");
+            assert_eq!(elsewhere.join().unwrap(), 0, "{way:?}");
+            assert_eq!(recorder.events().len(), 2, "{way:?}");
         }
-        let elsewhere = thread::spawn(|| block_on(workers::drain_async(3 * SOON)));
-        gate.open();
-        woken.wait();
-        assert_eq!(block_on(drain), 0, "{way:?}");
-        assert_eq!(elsewhere.join().unwrap(), 0, "{way:?}");
-        assert_eq!(recorder.events().len(), 2, "{way:?}");
-    }
+    });
 }
 
 #[test]
 fn drain_async_lets_abandoned_tasks_of_its_own_runtime_end() {
-    let _turn = TURN.lock();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
-    let running = runtime.block_on(async {
-        let outcome = limit("pool_leftovers::own_runtime", short())
-            .as_task()
-            .outcome_async(async |_| {
-                tokio::time::sleep(2 * support::short_limit()).await;
-                Ok::<_, TimeoutError>(7)
-            })
-            .await;
-        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
-        workers::drain_async(3 * SOON).await
+    in_own_process(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let running = runtime.block_on(async {
+            let outcome = limit("pool_leftovers::own_runtime", short())
+                .as_task()
+                .outcome_async(async |_| {
+                    tokio::time::sleep(2 * support::short_limit()).await;
+                    Ok::<_, TimeoutError>(7)
+                })
+                .await;
+            assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+            workers::drain_async(3 * SOON).await
+        });
+        assert_eq!(running, 0);
     });
-    assert_eq!(running, 0);
 }
 
 #[test]
 fn inline_operations_are_never_abandoned() {
-    let _turn = TURN.lock();
-    for way in [Way::SyncInline, Way::AsyncInline] {
-        let outcome = way.run(&limit("pool_leftovers::in_place", short()), |token| {
-            support::until_fired(&token)
-        });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
-        assert_eq!(workers::drain(Duration::ZERO), 0, "{way:?}");
-    }
+    in_own_process(|| {
+        for way in [Way::SyncInline, Way::AsyncInline] {
+            let outcome = way.run(&limit("pool_leftovers::in_place", short()), |token| {
+                support::until_fired(&token)
+            });
+            assert!(
+                matches!(outcome, Outcome::TimedOut(_)),
+                "{way:?}: {outcome:?}"
+            );
+            assert_eq!(workers::drain(Duration::ZERO), 0, "{way:?}");
+        }
+    });
 }
 
 #[test]
 fn too_many_abandoned_operations_of_one_name_refuse_new_calls_of_it() {
-    let _turn = TURN.lock();
-    for left_way in APART {
-        let gates = [(); 2].map(|()| abandon(left_way, "pool_leftovers::many"));
-        for way in EVERY_WAY {
-            let recorder = record("pool_leftovers::many");
-            let timeout = limit("pool_leftovers::many", 60_000);
-            let run = |most| {
-                way.run(&timeout.clone().with_max_abandoned(most), |_| {
-                    Ok::<_, TimeoutError>(7)
-                })
-            };
-            let refused = run(2);
-            assert!(
-                matches!(&refused, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
-                "{way:?}: {refused:?}"
-            );
-            assert_eq!(
-                recorder.kinds(),
-                [EventKind::NotStarted(Cause::NoWorker)],
-                "{way:?}"
-            );
-            assert!(run(3).is_success(), "{way:?}");
-            let other = limit("pool_leftovers::other", 60_000).with_max_abandoned(1);
-            let other = way.run(&other, |_| Ok::<_, TimeoutError>(7));
-            assert!(other.is_success(), "{way:?}");
+    in_own_process(|| {
+        for left_way in APART {
+            let gates = [(); 2].map(|()| abandon(left_way, "pool_leftovers::many"));
+            for way in EVERY_WAY {
+                let recorder = record("pool_leftovers::many");
+                let timeout = limit("pool_leftovers::many", 60_000);
+                let run = |most| {
+                    way.run(&timeout.clone().with_max_abandoned(most), |_| {
+                        Ok::<_, TimeoutError>(7)
+                    })
+                };
+                let refused = run(2);
+                assert!(
+                    matches!(&refused, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
+                    "{way:?}: {refused:?}"
+                );
+                assert_eq!(
+                    recorder.kinds(),
+                    [EventKind::NotStarted(Cause::NoWorker)],
+                    "{way:?}"
+                );
+                assert!(run(3).is_success(), "{way:?}");
+                let other = limit("pool_leftovers::other", 60_000).with_max_abandoned(1);
+                let other = way.run(&other, |_| Ok::<_, TimeoutError>(7));
+                assert!(other.is_success(), "{way:?}");
+            }
+            gates.iter().for_each(Gate::open);
+            assert_eq!(workers::drain(SOON), 0);
+            let again = limit("pool_leftovers::many", 60_000).with_max_abandoned(1);
+            assert!(again.outcome(|_| Ok::<_, TimeoutError>(7)).is_success());
         }
-        gates.iter().for_each(Gate::open);
-        assert_eq!(workers::drain(SOON), 0);
-        let again = limit("pool_leftovers::many", 60_000).with_max_abandoned(1);
-        assert!(again.outcome(|_| Ok::<_, TimeoutError>(7)).is_success());
-    }
+    });
 }
 
 /// Panics when dropped.
@@ -201,40 +199,41 @@ impl Drop for Malicious {
 /// The operation's thread is the last holder of its call, and of user values in it.
 #[test]
 fn a_panicking_destructor_in_a_call_kills_no_worker() {
-    let _turn = TURN.lock();
-    for way in [Way::SyncWorker, Way::AsyncWorker] {
-        for in_token in [true, false] {
-            let (gate, ended) = (Gate::new(), Gate::new());
-            let (held, ends) = (gate.clone(), ended.clone());
-            let mut timeout = limit("pool_leftovers::keeps", short()).cancel_on_timeout(false);
-            let recorder = record("pool_leftovers::keeps");
-            let kept = (!in_token).then(|| Malicious);
-            if let Some(kept) = kept {
-                timeout = timeout.with_listener(move |_| {
-                    let _ = &kept;
-                });
-            }
-            let outcome = way.run(&timeout, move |token| {
-                if in_token {
-                    let kept = Malicious;
-                    token.on_cancel(move || drop(kept)).forget();
+    in_own_process(|| {
+        for way in [Way::SyncWorker, Way::AsyncWorker] {
+            for in_token in [true, false] {
+                let (gate, ended) = (Gate::new(), Gate::new());
+                let (held, ends) = (gate.clone(), ended.clone());
+                let mut timeout = limit("pool_leftovers::keeps", short()).cancel_on_timeout(false);
+                let recorder = record("pool_leftovers::keeps");
+                let kept = (!in_token).then(|| Malicious);
+                if let Some(kept) = kept {
+                    timeout = timeout.with_listener(move |_| {
+                        let _ = &kept;
+                    });
                 }
-                drop(token);
-                held.wait();
-                ends.open();
-                Ok::<_, TimeoutError>(7)
-            });
-            assert!(
-                matches!(outcome, Outcome::TimedOut(_)),
-                "{way:?}: {outcome:?}"
-            );
-            drop(timeout);
-            gate.open();
-            ended.wait();
-            recorder.wait_for(2);
-            support::eventually("the worker is free", || workers::stats().busy == 0);
+                let outcome = way.run(&timeout, move |token| {
+                    if in_token {
+                        let kept = Malicious;
+                        token.on_cancel(move || drop(kept)).forget();
+                    }
+                    drop(token);
+                    held.wait();
+                    ends.open();
+                    Ok::<_, TimeoutError>(7)
+                });
+                assert!(
+                    matches!(outcome, Outcome::TimedOut(_)),
+                    "{way:?}: {outcome:?}"
+                );
+                drop(timeout);
+                gate.open();
+                ended.wait();
+                recorder.wait_for(2);
+                support::eventually("the worker is free", || workers::stats().busy == 0);
+            }
         }
-    }
+    });
 }
 
 annotated! {
@@ -245,61 +244,63 @@ annotated! {
 /// could be given to the same worker, and wait for itself.
 #[test]
 fn a_value_dropped_last_by_a_worker_may_make_calls() {
-    struct Calls(mpsc::Sender<Option<u32>>);
+    in_own_process(|| {
+        struct Calls(mpsc::Sender<Option<u32>>);
 
-    impl Drop for Calls {
-        fn drop(&mut self) {
-            let inner = limit("pool_leftovers::inner", 600_000);
-            let outcome = inner.outcome(|_| Ok::<_, TimeoutError>(7));
-            self.0.send(outcome.success()).unwrap();
+        impl Drop for Calls {
+            fn drop(&mut self) {
+                let inner = limit("pool_leftovers::inner", 600_000);
+                let outcome = inner.outcome(|_| Ok::<_, TimeoutError>(7));
+                self.0.send(outcome.success()).unwrap();
+            }
         }
-    }
 
-    let _turn = TURN.lock();
-    let (sender, answers) = mpsc::channel();
-    let calls = Calls(sender);
-    let outer = limit("pool_leftovers::outer", short()).with_listener(move |_| {
-        let _ = &calls;
+        let (sender, answers) = mpsc::channel();
+        let calls = Calls(sender);
+        let outer = limit("pool_leftovers::outer", short()).with_listener(move |_| {
+            let _ = &calls;
+        });
+        let gate = Gate::new();
+        let held = gate.clone();
+        let outcome = outer.outcome(move |_| {
+            held.wait();
+            Ok::<_, TimeoutError>(())
+        });
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
+        drop(outer);
+        gate.open();
+        assert_eq!(answers.recv_timeout(SOON), Ok(Some(7)));
     });
-    let gate = Gate::new();
-    let held = gate.clone();
-    let outcome = outer.outcome(move |_| {
-        held.wait();
-        Ok::<_, TimeoutError>(())
-    });
-    assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
-    drop(outer);
-    gate.open();
-    assert_eq!(answers.recv_timeout(SOON), Ok(Some(7)));
 }
 
 #[test]
 fn the_attribute_limits_abandoned_operations() {
-    let _turn = TURN.lock();
-    let gate = abandon(Way::SyncWorker, "pool_leftovers::attribute");
-    for way in EVERY_WAY {
-        let error = at_most_one::call(way).unwrap_err();
-        assert_eq!(error.cause(), Cause::NoWorker, "{way:?}");
-    }
-    gate.open();
-    assert_eq!(workers::drain(SOON), 0);
-    for way in EVERY_WAY {
-        assert!(at_most_one::call(way).is_ok(), "{way:?}");
-    }
+    in_own_process(|| {
+        let gate = abandon(Way::SyncWorker, "pool_leftovers::attribute");
+        for way in EVERY_WAY {
+            let error = at_most_one::call(way).unwrap_err();
+            assert_eq!(error.cause(), Cause::NoWorker, "{way:?}");
+        }
+        gate.open();
+        assert_eq!(workers::drain(SOON), 0);
+        for way in EVERY_WAY {
+            assert!(at_most_one::call(way).is_ok(), "{way:?}");
+        }
+    });
 }
 
 #[test]
 fn the_default_limit_of_abandoned_operations_is_half_of_the_cap() {
-    let _turn = TURN.lock();
-    Settings::new().cap(4).apply();
-    let gates = [(); 2].map(|()| abandon(Way::SyncWorker, "pool_leftovers::half"));
-    let timeout = limit("pool_leftovers::half", 60_000);
-    let refused = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
-    assert!(
-        matches!(&refused, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
-        "{refused:?}"
-    );
-    gates.iter().for_each(Gate::open);
-    assert_eq!(workers::drain(SOON), 0);
-    Settings::new().cap(512).apply();
+    in_own_process(|| {
+        Settings::new().cap(4).apply();
+        let gates = [(); 2].map(|()| abandon(Way::SyncWorker, "pool_leftovers::half"));
+        let timeout = limit("pool_leftovers::half", 60_000);
+        let refused = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
+        assert!(
+            matches!(&refused, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
+            "{refused:?}"
+        );
+        gates.iter().for_each(Gate::open);
+        assert_eq!(workers::drain(SOON), 0);
+    });
 }

@@ -1,9 +1,7 @@
-//! Rule 10 when no worker is available for callbacks: a file of its own, since the cap holds for
-//! the whole process.
+//! Callbacks and destructors run without delaying a deadline when no worker is free for them.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::support;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -16,50 +14,52 @@ use timeout_runtime::{Outcome, TimeoutError, add_listener, timeout};
 /// Callbacks without a worker used to run on the timer thread, and delayed all deadlines.
 #[test]
 fn a_blocking_callback_delays_no_deadline() {
-    Settings::new().cap(1).apply();
-    let runtime = runtime();
-    let _inside = runtime.enter();
-    let (busy, leave) = (Gate::new(), Gate::new());
-    let (is_busy, held) = (busy.clone(), leave.clone());
-    // Occupies the only worker.
-    let occupied = std::thread::spawn(move || {
-        Way::SyncWorker.run(&limit("without_a_worker::occupied", 60_000), move |_| {
-            is_busy.open();
-            held.wait();
-            Ok::<_, TimeoutError>(7)
-        })
-    });
-    busy.wait();
-    let (entered, block) = (Gate::new(), leave.clone());
-    let is_in = entered.clone();
-    let caller = runtime.spawn(
-        limit("without_a_worker::blocks", short())
-            .as_task()
-            .outcome_async(|token| async move {
-                token
-                    .on_cancel(move || {
-                        is_in.open();
-                        block.wait();
-                    })
-                    .forget();
-                pending::<Result<(), TimeoutError>>().await
-            }),
-    );
-    entered.wait();
-    let (sender, ended) = mpsc::channel();
-    let beside = std::thread::spawn(move || {
-        let call = Way::AsyncInline.start(&limit("without_a_worker::beside", short()), |_| {
-            pending::<Result<(), TimeoutError>>()
+    in_own_process(|| {
+        Settings::new().cap(1).apply();
+        let runtime = runtime();
+        let _inside = runtime.enter();
+        let (busy, leave) = (Gate::new(), Gate::new());
+        let (is_busy, held) = (busy.clone(), leave.clone());
+        // Occupies the only worker.
+        let occupied = std::thread::spawn(move || {
+            Way::SyncWorker.run(&limit("without_a_worker::occupied", 60_000), move |_| {
+                is_busy.open();
+                held.wait();
+                Ok::<_, TimeoutError>(7)
+            })
         });
-        sender.send(block_on(call)).unwrap();
+        busy.wait();
+        let (entered, block) = (Gate::new(), leave.clone());
+        let is_in = entered.clone();
+        let caller = runtime.spawn(
+            limit("without_a_worker::blocks", short())
+                .as_task()
+                .outcome_async(|token| async move {
+                    token
+                        .on_cancel(move || {
+                            is_in.open();
+                            block.wait();
+                        })
+                        .forget();
+                    pending::<Result<(), TimeoutError>>().await
+                }),
+        );
+        entered.wait();
+        let (sender, ended) = mpsc::channel();
+        let beside = std::thread::spawn(move || {
+            let call = Way::AsyncInline.start(&limit("without_a_worker::beside", short()), |_| {
+                pending::<Result<(), TimeoutError>>()
+            });
+            sender.send(block_on(call)).unwrap();
+        });
+        let ending = ended.recv_timeout(support::SOON / 2);
+        leave.open();
+        beside.join().unwrap();
+        assert!(matches!(ending, Ok(Outcome::TimedOut(_))), "{ending:?}");
+        let blocked = block_on(caller).unwrap();
+        assert!(matches!(blocked, Outcome::TimedOut(_)), "{blocked:?}");
+        assert!(occupied.join().unwrap().is_success());
     });
-    let ending = ended.recv_timeout(support::SOON / 2);
-    leave.open();
-    beside.join().unwrap();
-    assert!(matches!(ending, Ok(Outcome::TimedOut(_))), "{ending:?}");
-    let blocked = block_on(caller).unwrap();
-    assert!(matches!(blocked, Outcome::TimedOut(_)), "{blocked:?}");
-    assert!(occupied.join().unwrap().is_success());
 }
 
 /// Occupies the only worker until `leave` opens.
@@ -82,38 +82,40 @@ fn occupy(name: &'static str, leave: &Gate) -> std::thread::JoinHandle<Outcome<u
 /// thread, so code that waited for their drop timed out.
 #[test]
 fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
-    /// Takes long to drop.
-    struct Slow(Option<tokio::sync::oneshot::Sender<()>>);
+    in_own_process(|| {
+        /// Takes long to drop.
+        struct Slow(Option<tokio::sync::oneshot::Sender<()>>);
 
-    impl Drop for Slow {
-        fn drop(&mut self) {
-            std::thread::sleep(Duration::from_millis(100));
-            drop(self.0.take());
+        impl Drop for Slow {
+            fn drop(&mut self) {
+                std::thread::sleep(Duration::from_millis(100));
+                drop(self.0.take());
+            }
         }
-    }
 
-    let leave = Gate::new();
-    let occupied = occupy("without_a_worker::paused_occupied", &leave);
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
-    let (outcome, dropped) = runtime.block_on(async {
-        let (sender, receiver) = tokio::sync::oneshot::channel();
-        let slow = Slow(Some(sender));
-        let calls = limit("without_a_worker::paused", 1);
-        let outcome = calls.on_worker().outcome_async(move |_| async move {
-            let _slow = slow;
-            Ok::<_, TimeoutError>(7)
+        let leave = Gate::new();
+        let occupied = occupy("without_a_worker::paused_occupied", &leave);
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+        let (outcome, dropped) = runtime.block_on(async {
+            let (sender, receiver) = tokio::sync::oneshot::channel();
+            let slow = Slow(Some(sender));
+            let calls = limit("without_a_worker::paused", 1);
+            let outcome = calls.on_worker().outcome_async(move |_| async move {
+                let _slow = slow;
+                Ok::<_, TimeoutError>(7)
+            });
+            let outcome = outcome.await;
+            (
+                outcome,
+                tokio::time::timeout(Duration::from_secs(60), receiver).await,
+            )
         });
-        let outcome = outcome.await;
-        (
-            outcome,
-            tokio::time::timeout(Duration::from_secs(60), receiver).await,
-        )
+        leave.open();
+        assert!(occupied.join().unwrap().is_success());
+        assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
+        assert!(dropped.is_ok(), "virtual time has passed");
     });
-    leave.open();
-    assert!(occupied.join().unwrap().is_success());
-    assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
-    assert!(dropped.is_ok(), "virtual time has passed");
 }
 
 #[timeout(name = "without_a_worker::flush", secs = 60, run = "inline")]
@@ -135,69 +137,75 @@ impl Drop for Flushes {
 /// received the events that it had caused, without end.
 #[test]
 fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
-    let leave = Gate::new();
-    let occupied = occupy("without_a_worker::muted_occupied", &leave);
-    let (dropped, count) = (Gate::new(), Arc::<AtomicUsize>::default());
-    let (is_dropped, counter) = (dropped.clone(), Arc::clone(&count));
-    let _listener = add_listener(move |event| {
-        // Without muting, the listener would cause events without end.
-        if event.name != "without_a_worker::flush" || counter.fetch_add(1, Ordering::SeqCst) > 20 {
-            return;
-        }
-        let flushes = Flushes(is_dropped.clone());
-        let outcome = limit("without_a_worker::queued", 1).outcome(move |_| {
-            let _flushes = &flushes;
-            Ok::<_, TimeoutError>(7)
+    in_own_process(|| {
+        let leave = Gate::new();
+        let occupied = occupy("without_a_worker::muted_occupied", &leave);
+        let (dropped, count) = (Gate::new(), Arc::<AtomicUsize>::default());
+        let (is_dropped, counter) = (dropped.clone(), Arc::clone(&count));
+        let _listener = add_listener(move |event| {
+            // Without muting, the listener would cause events without end.
+            if event.name != "without_a_worker::flush"
+                || counter.fetch_add(1, Ordering::SeqCst) > 20
+            {
+                return;
+            }
+            let flushes = Flushes(is_dropped.clone());
+            let outcome = limit("without_a_worker::queued", 1).outcome(move |_| {
+                let _flushes = &flushes;
+                Ok::<_, TimeoutError>(7)
+            });
+            assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
         });
-        assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
+        flush().unwrap();
+        dropped.wait();
+        leave.open();
+        assert!(occupied.join().unwrap().is_success());
+        assert_eq!(count.load(Ordering::SeqCst), 1);
     });
-    flush().unwrap();
-    dropped.wait();
-    leave.open();
-    assert!(occupied.join().unwrap().is_success());
-    assert_eq!(count.load(Ordering::SeqCst), 1);
 }
 
 /// A callback whose token was cancelled ran after its registration was dropped, if it had to wait
 /// for a thread.
 #[test]
 fn a_callback_that_waits_for_a_thread_is_taken_back() {
-    // More than there are threads for callbacks.
-    const BLOCKED: usize = 1000;
+    in_own_process(|| {
+        // More than there are threads for callbacks.
+        const BLOCKED: usize = 1000;
 
-    let leave = Gate::new();
-    let (sender, tokens) = mpsc::channel();
-    let calls = limit("without_a_worker::taken_back", 60_000);
-    let mut call = Way::AsyncInline.start(&calls, move |token| {
-        sender.send(token).unwrap();
-        pending::<Result<(), TimeoutError>>()
-    });
-    assert!(poll_once(&mut call, &Gate::new()).is_pending());
-    let token = tokens.recv().unwrap();
-    let (entered, left) = (Gate::new(), Arc::<AtomicUsize>::default());
-    for _ in 0..BLOCKED {
-        let (entered, held, left) = (entered.clone(), leave.clone(), Arc::clone(&left));
-        let blocks = move || {
-            entered.open();
-            held.wait();
-            left.fetch_add(1, Ordering::SeqCst);
+        let leave = Gate::new();
+        let (sender, tokens) = mpsc::channel();
+        let calls = limit("without_a_worker::taken_back", 60_000);
+        let mut call = Way::AsyncInline.start(&calls, move |token| {
+            sender.send(token).unwrap();
+            pending::<Result<(), TimeoutError>>()
+        });
+        assert!(poll_once(&mut call, &Gate::new()).is_pending());
+        let token = tokens.recv().unwrap();
+        let (entered, left) = (Gate::new(), Arc::<AtomicUsize>::default());
+        for _ in 0..BLOCKED {
+            let (entered, held, left) = (entered.clone(), leave.clone(), Arc::clone(&left));
+            let blocks = move || {
+                entered.open();
+                held.wait();
+                left.fetch_add(1, Ordering::SeqCst);
+            };
+            token.on_cancel(blocks).forget();
+        }
+        let ran = Gate::new();
+        let runs = || {
+            let ran = ran.clone();
+            token.on_cancel(move || ran.open())
         };
-        token.on_cancel(blocks).forget();
-    }
-    let ran = Gate::new();
-    let runs = || {
-        let ran = ran.clone();
-        token.on_cancel(move || ran.open())
-    };
-    let (unregistered, dropped) = (runs(), runs());
-    drop(call);
-    entered.wait();
-    let was_prevented = unregistered.unregister();
-    drop(dropped);
-    leave.open();
-    assert!(was_prevented);
-    eventually("all other callbacks have run", || {
-        left.load(Ordering::SeqCst) == BLOCKED
+        let (unregistered, dropped) = (runs(), runs());
+        drop(call);
+        entered.wait();
+        let was_prevented = unregistered.unregister();
+        drop(dropped);
+        leave.open();
+        assert!(was_prevented);
+        eventually("all other callbacks have run", || {
+            left.load(Ordering::SeqCst) == BLOCKED
+        });
+        assert!(!ran.is_open());
     });
-    assert!(!ran.is_open());
 }

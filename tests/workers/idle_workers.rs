@@ -1,14 +1,10 @@
-//! Idle workers end after a while, and none takes a job with it. A file of its own, since the
-//! settings hold for the whole process.
+//! Idle workers end after a while, and none takes a job with it.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, support};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -17,13 +13,10 @@ use support::{Way, eventually, limit};
 use timeout_runtime::TimeoutError;
 use timeout_runtime::workers::{self, Settings};
 
-/// Runs one test at a time, with workers that end after this idle time.
-fn with_keep_alive(keep_alive: Duration) -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+/// Makes workers end after this idle time, from the next worker on.
+fn set_keep_alive(keep_alive: Duration) {
     Settings::new().keep_alive(keep_alive).apply();
-    eventually("no worker is left", || workers::stats().live == 0);
-    alone
+    eventually("all workers have ended", || workers::stats().live == 0);
 }
 
 /// The number of worker threads, where the system reports it.
@@ -42,20 +35,22 @@ fn threads() -> usize {
 /// The threads of a burst used to stay for ever.
 #[test]
 fn after_a_burst_all_workers_end() {
-    const CALLS: usize = 500;
+    in_own_process(|| {
+        const CALLS: usize = 500;
 
-    let _alone = with_keep_alive(Duration::from_millis(20));
-    let all = Arc::new(Barrier::new(CALLS));
-    crowd(CALLS, CALLS, |_| {
-        let all = Arc::clone(&all);
-        let outcome = limit("idle_workers::burst", 60_000).outcome(move |_| {
-            all.wait();
-            Ok::<_, TimeoutError>(7)
+        set_keep_alive(Duration::from_millis(20));
+        let all = Arc::new(Barrier::new(CALLS));
+        crowd(CALLS, CALLS, |_| {
+            let all = Arc::clone(&all);
+            let outcome = limit("idle_workers::burst", 60_000).outcome(move |_| {
+                all.wait();
+                Ok::<_, TimeoutError>(7)
+            });
+            assert_eq!(outcome.success(), Some(7));
         });
-        assert_eq!(outcome.success(), Some(7));
+        eventually("all workers have ended", || workers::stats().live == 0);
+        eventually("their threads have ended", || threads() == 0);
     });
-    eventually("all workers have ended", || workers::stats().live == 0);
-    eventually("their threads have ended", || threads() == 0);
 }
 
 /// The thread of an operation.
@@ -70,35 +65,37 @@ fn thread_of(way: Way) -> ThreadId {
 /// A job given to a worker that is about to end must not be lost.
 #[test]
 fn no_job_is_lost_to_a_worker_that_ends() {
-    const ROUNDS: usize = 10_000;
-    const THREADS: usize = 4;
+    in_own_process(|| {
+        const ROUNDS: usize = 10_000;
+        const THREADS: usize = 4;
 
-    for keep_alive in [Duration::ZERO, Duration::from_millis(1)] {
-        let _alone = with_keep_alive(keep_alive);
-        let (same, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        crowd(THREADS, THREADS, |_| {
-            const STEP: Duration = Duration::from_micros(5);
-            let (mut last, mut pause) = (None, keep_alive);
-            for _ in 0..ROUNDS / THREADS {
-                let thread = thread_of(Way::SyncWorker);
-                // Searches for the pause after which the worker is about to end.
-                if last.replace(thread) == Some(thread) {
-                    same.fetch_add(1, Ordering::SeqCst);
-                    pause += pause / 8 + STEP;
-                } else {
-                    other.fetch_add(1, Ordering::SeqCst);
-                    pause = pause.saturating_sub(pause / 8 + STEP);
+        for keep_alive in [Duration::ZERO, Duration::from_millis(1)] {
+            set_keep_alive(keep_alive);
+            let (same, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            crowd(THREADS, THREADS, |_| {
+                const STEP: Duration = Duration::from_micros(5);
+                let (mut last, mut pause) = (None, keep_alive);
+                for _ in 0..ROUNDS / THREADS {
+                    let thread = thread_of(Way::SyncWorker);
+                    // Searches for the pause after which the worker is about to end.
+                    if last.replace(thread) == Some(thread) {
+                        same.fetch_add(1, Ordering::SeqCst);
+                        pause += pause / 8 + STEP;
+                    } else {
+                        other.fetch_add(1, Ordering::SeqCst);
+                        pause = pause.saturating_sub(pause / 8 + STEP);
+                    }
+                    let next = Instant::now() + pause;
+                    while Instant::now() < next {
+                        thread::yield_now();
+                    }
                 }
-                let next = Instant::now() + pause;
-                while Instant::now() < next {
-                    thread::yield_now();
-                }
-            }
-        });
-        let (same, other) = (same.into_inner(), other.into_inner());
-        assert!(
-            same > ROUNDS / 100 && other > ROUNDS / 100,
-            "{keep_alive:?}: {same} jobs met the worker of the one before, {other} did not"
-        );
-    }
+            });
+            let (same, other) = (same.into_inner(), other.into_inner());
+            assert!(
+                same > ROUNDS / 100 && other > ROUNDS / 100,
+                "{keep_alive:?}: {same} jobs met the worker of the one before, {other} did not"
+            );
+        }
+    });
 }

@@ -1,16 +1,11 @@
 //! Late results: each one is reported once and dropped once, and costs no worker.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, panics, support};
 use std::collections::HashSet;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -19,12 +14,10 @@ use support::{APART, Gate, Way, eventually, limit, record, runtime};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, WorkerName, workers};
 
-/// The tests here count workers, so they run one at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
+/// Records expected panics, and keeps all workers during the test.
+fn prepare() {
     panics::record_panics();
     Settings::new().keep_alive(Duration::from_secs(600)).apply();
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A value that records the thread on which it is dropped.
@@ -149,18 +142,20 @@ fn serving_workers() -> HashSet<WorkerName> {
 /// Late values, errors and panics used to be lost or reported twice, or to end their worker.
 #[test]
 fn a_late_result_is_reported_and_dropped_once_and_its_worker_is_reused() {
-    let _alone = alone();
-    for way in APART {
-        for late in EVERY_LATE {
-            if let Some(worker) = end_late(way, late) {
-                let serving = serving_workers();
-                assert!(
-                    serving.contains(&worker),
-                    "{way:?}, {late:?}: {worker} of {serving:?}"
-                );
+    in_own_process(|| {
+        prepare();
+        for way in APART {
+            for late in EVERY_LATE {
+                if let Some(worker) = end_late(way, late) {
+                    let serving = serving_workers();
+                    assert!(
+                        serving.contains(&worker),
+                        "{way:?}, {late:?}: {worker} of {serving:?}"
+                    );
+                }
             }
         }
-    }
+    });
 }
 
 /// A value made close to the limit, counted when it is dropped.
@@ -175,48 +170,51 @@ impl Drop for Counted {
 /// No value may be lost, or handed out twice, between "finished" and "timed out".
 #[test]
 fn at_the_limit_every_value_is_returned_or_dropped() {
-    const RUNS: usize = 10_000;
+    in_own_process(|| {
+        const RUNS: usize = 10_000;
 
-    let _alone = alone();
-    let runtime = runtime();
-    let (made, handed, dropped) = <(Arc<AtomicUsize>, AtomicUsize, Arc<AtomicUsize>)>::default();
-    crowd::crowd(8, RUNS, |run| {
-        let timeout = limit("late_results::edge", 2);
-        let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
-        let (made, dropped) = (Arc::clone(&made), Arc::clone(&dropped));
-        let produce = move || {
-            made.fetch_add(1, Ordering::SeqCst);
-            Counted(dropped)
-        };
-        let sync = {
-            let produce = produce.clone();
-            move |_| {
-                thread::sleep(nap);
+        prepare();
+        let runtime = runtime();
+        let (made, handed, dropped) =
+            <(Arc<AtomicUsize>, AtomicUsize, Arc<AtomicUsize>)>::default();
+        crowd::crowd(8, RUNS, |run| {
+            let timeout = limit("late_results::edge", 2);
+            let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
+            let (made, dropped) = (Arc::clone(&made), Arc::clone(&dropped));
+            let produce = move || {
+                made.fetch_add(1, Ordering::SeqCst);
+                Counted(dropped)
+            };
+            let sync = {
+                let produce = produce.clone();
+                move |_| {
+                    thread::sleep(nap);
+                    Ok::<_, TimeoutError>(produce())
+                }
+            };
+            let r#async = move |_| async move {
+                tokio::time::sleep(nap).await;
                 Ok::<_, TimeoutError>(produce())
+            };
+            let outcome = match run % 8 {
+                0 => timeout.inline().outcome(sync),
+                1 | 2 => runtime.block_on(timeout.as_task().outcome_async(r#async)),
+                3 => runtime.block_on(timeout.on_worker().outcome_async(r#async)),
+                4 => runtime.block_on(timeout.outcome_async(r#async)),
+                _ => timeout.outcome(sync),
+            };
+            if let Some(value) = outcome.success() {
+                handed.fetch_add(1, Ordering::SeqCst);
+                std::mem::forget(value);
             }
-        };
-        let r#async = move |_| async move {
-            tokio::time::sleep(nap).await;
-            Ok::<_, TimeoutError>(produce())
-        };
-        let outcome = match run % 8 {
-            0 => timeout.inline().outcome(sync),
-            1 | 2 => runtime.block_on(timeout.as_task().outcome_async(r#async)),
-            3 => runtime.block_on(timeout.on_worker().outcome_async(r#async)),
-            4 => runtime.block_on(timeout.outcome_async(r#async)),
-            _ => timeout.outcome(sync),
-        };
-        if let Some(value) = outcome.success() {
-            handed.fetch_add(1, Ordering::SeqCst);
-            std::mem::forget(value);
-        }
+        });
+        drop(runtime);
+        let made = || made.load(Ordering::SeqCst);
+        let gone = || handed.load(Ordering::SeqCst) + dropped.load(Ordering::SeqCst);
+        eventually("every value is accounted for", || {
+            workers::stats().busy == 0 && gone() >= made()
+        });
+        assert_eq!(gone(), made());
+        assert!(handed.into_inner() > 0 && dropped.load(Ordering::SeqCst) > 0);
     });
-    drop(runtime);
-    let made = || made.load(Ordering::SeqCst);
-    let gone = || handed.load(Ordering::SeqCst) + dropped.load(Ordering::SeqCst);
-    eventually("every value is accounted for", || {
-        workers::stats().busy == 0 && gone() >= made()
-    });
-    assert_eq!(gone(), made());
-    assert!(handed.into_inner() > 0 && dropped.load(Ordering::SeqCst) > 0);
 }

@@ -1,14 +1,10 @@
 //! Nested calls on workers: if there are too few workers, the calls without one end by their own
-//! limits, and no worker is blocked for good. A file of its own, since the cap holds for the whole
-//! process.
+//! limits, and no worker is blocked for good.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use crowd::{crowd, ends};
@@ -22,15 +18,11 @@ const THREADS: usize = 64;
 
 const DEPTH: u32 = 10;
 
-/// The cap holds for the process, so the tests here run one at a time.
-fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+fn set_cap(cap: usize) {
     Settings::new()
         .cap(cap)
         .keep_alive(Duration::from_secs(600))
         .apply();
-    alone
 }
 
 /// Asserts that all workers are free, and that as many operations as the cap allows can run
@@ -127,36 +119,39 @@ fn shorter(left: u32) -> Result<u32, TimeoutError> {
 /// Operations must not fill the pool and wait in it for each other for ever.
 #[test]
 fn nested_calls_beyond_the_cap_end_by_their_limits() {
-    let _alone = with_cap(CAP);
-    for call in [equal, shorter] {
-        ends(move || {
-            let endings = Endings::default();
-            crowd(THREADS, THREADS, |_| endings.count(call(DEPTH)));
-            assert_eq!(endings.total(), THREADS);
-            assert!(endings.unanswered.load(Ordering::SeqCst) > 0, "{endings:?}");
-        });
-        assert_full_capacity();
-    }
+    in_own_process(|| {
+        set_cap(CAP);
+        for call in [equal, shorter] {
+            ends(move || {
+                let endings = Endings::default();
+                crowd(THREADS, THREADS, |_| endings.count(call(DEPTH)));
+                assert_eq!(endings.total(), THREADS);
+                assert!(endings.unanswered.load(Ordering::SeqCst) > 0, "{endings:?}");
+            });
+            assert_full_capacity();
+        }
+    });
 }
 
 /// With enough workers, every call succeeds.
 #[test]
 fn nested_calls_with_enough_workers_succeed() {
-    let alone = with_cap(THREADS * DEPTH as usize);
-    // The extra workers end when they are idle.
-    Settings::new().keep_alive(Duration::ZERO).apply();
-    let calls = ends(|| {
-        let calls = Endings::default();
-        crowd(THREADS, THREADS, |_| calls.count(enough(DEPTH)));
-        calls
+    in_own_process(|| {
+        set_cap(THREADS * DEPTH as usize);
+        // The extra workers end when they are idle.
+        Settings::new().keep_alive(Duration::ZERO).apply();
+        let calls = ends(|| {
+            let calls = Endings::default();
+            crowd(THREADS, THREADS, |_| calls.count(enough(DEPTH)));
+            calls
+        });
+        assert_eq!(calls.answered.into_inner(), THREADS);
+        set_cap(CAP);
+        eventually("the extra workers have ended", || {
+            workers::stats().live <= CAP
+        });
+        assert_full_capacity();
     });
-    assert_eq!(calls.answered.into_inner(), THREADS);
-    drop(alone);
-    let _alone = with_cap(CAP);
-    eventually("the extra workers have ended", || {
-        workers::stats().live <= CAP
-    });
-    assert_full_capacity();
 }
 
 #[timeout(name = "nested_calls::enough", secs = 60)]
@@ -205,28 +200,30 @@ async fn back(left: u32) -> Result<u32, TimeoutError> {
 /// The same through an executor whose threads block in calls on workers.
 #[test]
 fn async_calls_that_wait_for_workers_beyond_the_cap_end_by_their_limits() {
-    let _alone = with_cap(CAP);
-    ends(|| {
-        let endings = Endings::default();
-        let runtime = runtime();
-        runtime.block_on(async {
-            let calls = (0..THREADS).map(|place| {
-                tokio::spawn(async move {
-                    match place % 4 {
-                        0 => bridge().await,
-                        1 => bridge_task().await,
-                        2 => bridge_worker().await,
-                        _ => forth(DEPTH),
-                    }
-                })
+    in_own_process(|| {
+        set_cap(CAP);
+        ends(|| {
+            let endings = Endings::default();
+            let runtime = runtime();
+            runtime.block_on(async {
+                let calls = (0..THREADS).map(|place| {
+                    tokio::spawn(async move {
+                        match place % 4 {
+                            0 => bridge().await,
+                            1 => bridge_task().await,
+                            2 => bridge_worker().await,
+                            _ => forth(DEPTH),
+                        }
+                    })
+                });
+                for call in calls.collect::<Vec<_>>() {
+                    endings.count(call.await.unwrap());
+                }
             });
-            for call in calls.collect::<Vec<_>>() {
-                endings.count(call.await.unwrap());
-            }
+            assert_eq!(endings.total(), THREADS);
         });
-        assert_eq!(endings.total(), THREADS);
+        assert_full_capacity();
     });
-    assert_full_capacity();
 }
 
 #[timeout(name = "nested_calls::of_listener", ms = 20)]
@@ -237,29 +234,31 @@ fn of_listener() -> Result<u32, TimeoutError> {
 /// A listener on a worker must not wait for a worker that waits for the listener.
 #[test]
 fn a_listener_that_makes_calls_beyond_the_cap_blocks_no_worker_for_good() {
-    let _alone = with_cap(CAP);
-    let heard = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
-    let counts = Arc::clone(&heard);
-    let listener = add_listener(move |event| {
-        if event.name != "nested_calls::of_listener" {
-            let answered = of_listener().is_ok();
-            counts[usize::from(answered)].fetch_add(1, Ordering::SeqCst);
-        }
+    in_own_process(|| {
+        set_cap(CAP);
+        let heard = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
+        let counts = Arc::clone(&heard);
+        let listener = add_listener(move |event| {
+            if event.name != "nested_calls::of_listener" {
+                let answered = of_listener().is_ok();
+                counts[usize::from(answered)].fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        ends(|| {
+            let endings = Endings::default();
+            crowd(THREADS, THREADS, |_| endings.count(equal(DEPTH)));
+            assert_eq!(endings.total(), THREADS);
+        });
+        assert_eq!(workers::drain(SOON), 0, "an operation is stuck");
+        let before = heard[1].load(Ordering::SeqCst);
+        eventually("a listener's call succeeds again", || {
+            limit("nested_calls::heard", 60_000)
+                .outcome(|_| Ok::<_, TimeoutError>(7))
+                .is_success()
+                && heard[1].load(Ordering::SeqCst) > before
+        });
+        drop(listener);
+        assert!(heard[0].load(Ordering::SeqCst) + before >= THREADS);
+        assert_full_capacity();
     });
-    ends(|| {
-        let endings = Endings::default();
-        crowd(THREADS, THREADS, |_| endings.count(equal(DEPTH)));
-        assert_eq!(endings.total(), THREADS);
-    });
-    assert_eq!(workers::drain(SOON), 0, "an operation is stuck");
-    let before = heard[1].load(Ordering::SeqCst);
-    eventually("a listener's call succeeds again", || {
-        limit("nested_calls::heard", 60_000)
-            .outcome(|_| Ok::<_, TimeoutError>(7))
-            .is_success()
-            && heard[1].load(Ordering::SeqCst) > before
-    });
-    drop(listener);
-    assert!(heard[0].load(Ordering::SeqCst) + before >= THREADS);
-    assert_full_capacity();
 }

@@ -1,12 +1,7 @@
 //! A panic of an operation reaches its caller and affects no other call.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, panics, support};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
@@ -88,25 +83,27 @@ fn warm_up() {
 /// A panic used to end its worker: the caller waited for ever, and later calls found no worker.
 #[test]
 fn every_caller_receives_its_own_panic_and_no_worker_is_lost() {
-    panics::record_panics();
-    warm_up();
-    let before = workers::stats().live;
-    crowd::crowd(THREADS, CALLS, |call| {
-        let wanted = if call.is_multiple_of(3) {
-            Err(Call(call))
-        } else {
-            Ok(call)
-        };
-        assert_eq!(make(call), wanted);
-    });
-    let after = workers::stats().live;
-    assert!(
-        (before..=before + THREADS).contains(&after),
-        "{before} workers became {after}"
-    );
-    crowd::crowd(THREADS, 3 * CALLS / 2, |call| {
-        if !call.is_multiple_of(3) {
-            assert_eq!(make(call), Ok(call));
-        }
+    in_own_process(|| {
+        panics::record_panics();
+        warm_up();
+        let before = workers::stats().live;
+        crowd::crowd(THREADS, CALLS, |call| {
+            let wanted = if call.is_multiple_of(3) {
+                Err(Call(call))
+            } else {
+                Ok(call)
+            };
+            assert_eq!(make(call), wanted);
+        });
+        let after = workers::stats().live;
+        assert!(
+            (before..=before + THREADS).contains(&after),
+            "{before} workers became {after}"
+        );
+        crowd::crowd(THREADS, 3 * CALLS / 2, |call| {
+            if !call.is_multiple_of(3) {
+                assert_eq!(make(call), Ok(call));
+            }
+        });
     });
 }

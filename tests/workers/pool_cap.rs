@@ -1,11 +1,7 @@
-//! Rule 5 at the cap: a call waits for a worker until its deadline, and is then withdrawn. A file
-//! of its own, since the cap holds for the whole process.
+//! A call that finds every worker busy waits for one until its deadline, and is then withdrawn.
 
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{panics, support};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -146,40 +142,42 @@ fn dropped_while_queued() {
 
 #[test]
 fn at_the_cap_a_call_waits_for_a_worker_until_its_deadline() {
-    let leave = occupy();
-    let stats = workers::stats();
-    assert_eq!((stats.live, stats.busy, stats.idle), (2, 2, 0));
-    for way in [Way::SyncWorker, Way::AsyncWorker] {
-        withdrawn_at_its_end(way);
-        withdrawn_with_a_panic(way);
-        withdrawn_without_waiting_for_destructors(way);
-    }
-    withdrawn_by_upstream();
-    dropped_while_queued();
-    // Calls that still wait when a worker becomes free are run.
-    let ran = Arc::new(AtomicUsize::new(0));
-    let waiting: Vec<_> = (0..4)
-        .map(|place| {
-            let ran = ran.clone();
-            let call = thread::spawn(move || {
-                block_on(limit("pool_cap::waits", LONG).on_worker().outcome_async(
-                    move |_| async move {
-                        ran.fetch_add(1, Ordering::SeqCst);
-                        Ok::<_, TimeoutError>(place)
-                    },
-                ))
-            });
-            eventually("the call is queued", || {
-                workers::stats().queued == place + 1
-            });
-            call
-        })
-        .collect();
-    assert_eq!(ran.load(Ordering::SeqCst), 0);
-    leave.open();
-    for (place, call) in waiting.into_iter().enumerate() {
-        assert_eq!(call.join().unwrap().success(), Some(place));
-    }
-    let stats = workers::stats();
-    assert_eq!((stats.live, stats.queued), (2, 0));
+    in_own_process(|| {
+        let leave = occupy();
+        let stats = workers::stats();
+        assert_eq!((stats.live, stats.busy, stats.idle), (2, 2, 0));
+        for way in [Way::SyncWorker, Way::AsyncWorker] {
+            withdrawn_at_its_end(way);
+            withdrawn_with_a_panic(way);
+            withdrawn_without_waiting_for_destructors(way);
+        }
+        withdrawn_by_upstream();
+        dropped_while_queued();
+        // Calls that still wait when a worker becomes free are run.
+        let ran = Arc::new(AtomicUsize::new(0));
+        let waiting: Vec<_> = (0..4)
+            .map(|place| {
+                let ran = ran.clone();
+                let call = thread::spawn(move || {
+                    block_on(limit("pool_cap::waits", LONG).on_worker().outcome_async(
+                        move |_| async move {
+                            ran.fetch_add(1, Ordering::SeqCst);
+                            Ok::<_, TimeoutError>(place)
+                        },
+                    ))
+                });
+                eventually("the call is queued", || {
+                    workers::stats().queued == place + 1
+                });
+                call
+            })
+            .collect();
+        assert_eq!(ran.load(Ordering::SeqCst), 0);
+        leave.open();
+        for (place, call) in waiting.into_iter().enumerate() {
+            assert_eq!(call.join().unwrap().success(), Some(place));
+        }
+        let stats = workers::stats();
+        assert_eq!((stats.live, stats.queued), (2, 0));
+    });
 }

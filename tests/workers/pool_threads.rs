@@ -1,9 +1,7 @@
-//! The lifetime and the properties of worker threads. One test, since the settings hold for the
-//! process.
+//! The settings decide when workers start and end, and which stacks they have.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::support;
 use std::collections::HashSet;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -27,127 +25,127 @@ fn thread_of(way: Way) -> (ThreadId, String) {
 
 const ON_WORKERS: [Way; 2] = [Way::SyncWorker, Way::AsyncWorker];
 
+#[test]
 fn workers_are_named_and_reused() {
-    // No worker may end between two calls.
-    Settings::new().keep_alive(Duration::from_secs(600)).apply();
-    let mut ids = HashSet::new();
-    for way in ON_WORKERS {
-        let (id, name) = thread_of(way);
-        let number = name.strip_prefix("timeout-").map(str::parse::<u64>);
-        assert!(matches!(number, Some(Ok(_))), "{way:?}: {name}");
-        ids.insert(id);
-        eventually("the worker is idle", || {
-            workers::stats().idle == workers::stats().live
-        });
-    }
-    assert_eq!(ids.len(), 1);
+    in_own_process(|| {
+        // No worker may end between two calls.
+        Settings::new().keep_alive(Duration::from_secs(600)).apply();
+        let mut ids = HashSet::new();
+        for way in ON_WORKERS {
+            let (id, name) = thread_of(way);
+            let number = name.strip_prefix("timeout-").map(str::parse::<u64>);
+            assert!(matches!(number, Some(Ok(_))), "{way:?}: {name}");
+            ids.insert(id);
+            eventually("the worker is idle", || {
+                workers::stats().idle == workers::stats().live
+            });
+        }
+        assert_eq!(ids.len(), 1);
+    });
 }
 
+#[test]
 fn idle_workers_end_after_a_while() {
-    Settings::new().keep_alive(Duration::from_millis(1)).apply();
-    // A waiting worker keeps its settings until its next job.
-    thread_of(Way::SyncWorker);
-    eventually("all workers have ended", || workers::stats().live == 0);
-    let (id, _) = thread_of(Way::SyncWorker);
-    eventually("all workers have ended", || workers::stats().live == 0);
-    assert_ne!(thread_of(Way::SyncWorker).0, id);
-    eventually("all workers have ended", || workers::stats().live == 0);
-    Settings::new().keep_alive(Duration::from_secs(60)).apply();
+    in_own_process(|| {
+        Settings::new().keep_alive(Duration::from_millis(1)).apply();
+        let (id, _) = thread_of(Way::SyncWorker);
+        eventually("all workers have ended", || workers::stats().live == 0);
+        assert_ne!(thread_of(Way::SyncWorker).0, id);
+        eventually("all workers have ended", || workers::stats().live == 0);
+    });
 }
 
 thread_local! {
     static TOUCHED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
+#[test]
 fn without_reuse_each_call_has_a_fresh_thread() {
-    Settings::new().reuse(false).apply();
-    let mut ids = HashSet::new();
-    for round in 0..10 {
-        let way = ON_WORKERS[round % 2];
-        assert!(
-            ids.insert(thread_of(way).0),
-            "round {round}: a reused thread"
-        );
-        let outcome = way.run(&limit("pool_threads::local", 60_000), |_| {
-            Ok::<_, TimeoutError>(TOUCHED.replace(true))
-        });
-        assert!(matches!(outcome, Outcome::Success(false)), "{outcome:?}");
-    }
-    eventually("all workers have ended", || workers::stats().live == 0);
-    Settings::new().reuse(true).apply();
-}
-
-fn a_stack_has_the_configured_size() {
-    fn deep(left: usize) -> usize {
-        let block = std::hint::black_box([0_u8; 4096]);
-        if left == 0 {
-            return usize::from(block[0]);
+    in_own_process(|| {
+        Settings::new().reuse(false).apply();
+        let mut ids = HashSet::new();
+        for round in 0..10 {
+            let way = ON_WORKERS[round % 2];
+            assert!(
+                ids.insert(thread_of(way).0),
+                "round {round}: a reused thread"
+            );
+            let outcome = way.run(&limit("pool_threads::local", 60_000), |_| {
+                Ok::<_, TimeoutError>(TOUCHED.replace(true))
+            });
+            assert!(matches!(outcome, Outcome::Success(false)), "{outcome:?}");
         }
-        deep(left - 1) + usize::from(block[left % 4096])
-    }
-
-    // Enough for 16 MiB, which is more than any default.
-    Settings::new().stack_size(64 << 20).apply();
-    let outcome = Way::SyncWorker.run(&limit("pool_threads::deep", 60_000), |_| {
-        Ok::<_, TimeoutError>(deep(4096))
+        eventually("all workers have ended", || workers::stats().live == 0);
     });
-    assert!(matches!(outcome, Outcome::Success(0)), "{outcome:?}");
-}
-
-fn without_new_threads_a_call_waits_for_an_existing_worker() {
-    let leave = Gate::new();
-    let (started, held) = (Gate::new(), leave.clone());
-    let is_started = started.clone();
-    let occupied = thread::spawn(move || {
-        Way::SyncWorker.run(&limit("pool_threads::occupied", 60_000), move |_| {
-            is_started.open();
-            held.wait();
-            Ok::<_, TimeoutError>(7)
-        })
-    });
-    started.wait();
-    assert_eq!(workers::stats().live, 1);
-    Settings::new().stack_size(usize::MAX / 2).apply();
-    let waits = thread::spawn(|| thread_of(Way::SyncWorker));
-    eventually("the call is queued", || workers::stats().queued == 1);
-    let expired = Way::SyncWorker.run(&limit("pool_threads::expires", short()), |_| {
-        Ok::<_, TimeoutError>(7)
-    });
-    let cause = expired.timeout_error().map(TimeoutError::cause);
-    assert_eq!(cause, Some(Cause::NoWorker), "{expired:?}");
-    leave.open();
-    assert!(occupied.join().unwrap().is_success());
-    waits.join().unwrap();
-}
-
-fn without_any_worker_a_call_is_refused_immediately() {
-    Settings::new().keep_alive(Duration::ZERO).apply();
-    // A call passes the new settings to the last worker, unless it has ended already.
-    let _ = Way::SyncWorker.run(&limit("pool_threads::last", 60_000), |_| {
-        Ok::<_, TimeoutError>(7)
-    });
-    eventually("all workers have ended", || workers::stats().live == 0);
-    for way in ON_WORKERS {
-        let outcome = way.run(&limit("pool_threads::none", 600_000), |_| {
-            Ok::<_, TimeoutError>(7)
-        });
-        let cause = outcome.timeout_error().map(TimeoutError::cause);
-        assert_eq!(cause, Some(Cause::NoWorker), "{way:?}: {outcome:?}");
-        assert!(matches!(outcome, Outcome::NotStarted(_)), "{way:?}");
-    }
-    Settings::new().stack_size(2 << 20).apply();
-    for way in APART {
-        thread_of(way);
-    }
 }
 
 #[test]
-fn workers_start_and_end_according_to_the_settings() {
-    workers_are_named_and_reused();
-    idle_workers_end_after_a_while();
-    without_reuse_each_call_has_a_fresh_thread();
-    a_stack_has_the_configured_size();
-    eventually("one worker is idle", || workers::stats().idle == 1);
-    without_new_threads_a_call_waits_for_an_existing_worker();
-    without_any_worker_a_call_is_refused_immediately();
+fn a_stack_has_the_configured_size() {
+    in_own_process(|| {
+        fn deep(left: usize) -> usize {
+            let block = std::hint::black_box([0_u8; 4096]);
+            if left == 0 {
+                return usize::from(block[0]);
+            }
+            deep(left - 1) + usize::from(block[left % 4096])
+        }
+
+        // Enough for 16 MiB, which is more than any default.
+        Settings::new().stack_size(64 << 20).apply();
+        let outcome = Way::SyncWorker.run(&limit("pool_threads::deep", 60_000), |_| {
+            Ok::<_, TimeoutError>(deep(4096))
+        });
+        assert!(matches!(outcome, Outcome::Success(0)), "{outcome:?}");
+    });
+}
+
+#[test]
+fn without_new_threads_a_call_waits_for_an_existing_worker() {
+    in_own_process(|| {
+        let leave = Gate::new();
+        let (started, held) = (Gate::new(), leave.clone());
+        let is_started = started.clone();
+        let occupied = thread::spawn(move || {
+            Way::SyncWorker.run(&limit("pool_threads::occupied", 60_000), move |_| {
+                is_started.open();
+                held.wait();
+                Ok::<_, TimeoutError>(7)
+            })
+        });
+        started.wait();
+        assert_eq!(workers::stats().live, 1);
+        Settings::new().stack_size(usize::MAX / 2).apply();
+        let waits = thread::spawn(|| thread_of(Way::SyncWorker));
+        eventually("the call is queued", || workers::stats().queued == 1);
+        let expired = Way::SyncWorker.run(&limit("pool_threads::expires", short()), |_| {
+            Ok::<_, TimeoutError>(7)
+        });
+        let cause = expired.timeout_error().map(TimeoutError::cause);
+        assert_eq!(cause, Some(Cause::NoWorker), "{expired:?}");
+        leave.open();
+        assert!(occupied.join().unwrap().is_success());
+        waits.join().unwrap();
+    });
+}
+
+#[test]
+fn without_any_worker_a_call_is_refused_immediately() {
+    in_own_process(|| {
+        Settings::new().keep_alive(Duration::ZERO).apply();
+        thread_of(Way::SyncWorker);
+        eventually("all workers have ended", || workers::stats().live == 0);
+        Settings::new().stack_size(usize::MAX / 2).apply();
+        for way in ON_WORKERS {
+            let outcome = way.run(&limit("pool_threads::none", 600_000), |_| {
+                Ok::<_, TimeoutError>(7)
+            });
+            let cause = outcome.timeout_error().map(TimeoutError::cause);
+            assert_eq!(cause, Some(Cause::NoWorker), "{way:?}: {outcome:?}");
+            assert!(matches!(outcome, Outcome::NotStarted(_)), "{way:?}");
+        }
+        Settings::new().stack_size(2 << 20).apply();
+        for way in APART {
+            thread_of(way);
+        }
+    });
 }

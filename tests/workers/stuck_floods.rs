@@ -1,19 +1,15 @@
 //! Thousands of calls of operations that never end: their callers return in time, other calls still
-//! get workers, and all workers are reused afterwards. A file of its own, since the cap holds for
-//! the process.
+//! get workers, and all workers are reused afterwards.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, support};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use crowd::{crowd, ends};
-use support::{Recorder, SOON, eventually, limit, record, short};
+use support::{Recorder, SOON, limit, record, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, Timeout, TimeoutError};
 
@@ -29,14 +25,9 @@ fn brief() -> u64 {
 /// A caller blocked by a stuck operation would never return; this bound allows for a busy machine.
 const PROMPT: Duration = Duration::from_secs(30);
 
-/// Runs one test at a time, with at most `cap` workers and none of an earlier test.
-fn with_cap(cap: usize) -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+fn set_cap(cap: usize) {
     let settings = Settings::new().keep_alive(Duration::from_millis(1));
     settings.cap(cap).apply();
-    eventually("no worker is left", || workers::stats().live == 0);
-    alone
 }
 
 /// A lock that the test holds, and at which all operations block.
@@ -121,46 +112,50 @@ fn assert_recovers(
 /// Stuck calls of one name must not take the workers of all others.
 #[test]
 fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
-    const CAP: usize = 512;
+    in_own_process(|| {
+        const CAP: usize = 512;
 
-    let _alone = with_cap(CAP);
-    let timeout = limit("stuck_floods::half", brief());
-    let recorder = record(timeout.name());
-    let door = Door::default();
-    let shut = door.lock().unwrap();
-    let endings = flood(&timeout, &door);
-    let (stuck, refused) = endings;
-    // The check may be passed by all callers together.
-    assert!((CAP / 2..CAP / 2 + THREADS).contains(&stuck), "{stuck}");
-    assert!(refused > 0);
-    crowd(THREADS, 100, |_| {
-        let healthy = limit("stuck_floods::healthy", 60_000);
-        let outcome = healthy.outcome(|_| Ok::<_, TimeoutError>(7));
-        assert_eq!(outcome.success(), Some(7));
+        set_cap(CAP);
+        let timeout = limit("stuck_floods::half", brief());
+        let recorder = record(timeout.name());
+        let door = Door::default();
+        let shut = door.lock().unwrap();
+        let endings = flood(&timeout, &door);
+        let (stuck, refused) = endings;
+        // The check may be passed by all callers together.
+        assert!((CAP / 2..CAP / 2 + THREADS).contains(&stuck), "{stuck}");
+        assert!(refused > 0);
+        crowd(THREADS, 100, |_| {
+            let healthy = limit("stuck_floods::healthy", 60_000);
+            let outcome = healthy.outcome(|_| Ok::<_, TimeoutError>(7));
+            assert_eq!(outcome.success(), Some(7));
+        });
+        drop(shut);
+        assert_recovers(&timeout, CAP, &recorder, endings);
     });
-    drop(shut);
-    assert_recovers(&timeout, CAP, &recorder, endings);
 }
 
 /// Callers must not wait in a full pool past their limit, and no worker may be lost.
 #[test]
 fn with_every_worker_stuck_callers_are_refused_and_workers_recover() {
-    const CAP: usize = 32;
+    in_own_process(|| {
+        const CAP: usize = 32;
 
-    let _alone = with_cap(CAP);
-    let timeout = limit("stuck_floods::full", brief()).with_max_abandoned(usize::MAX);
-    let recorder = record(timeout.name());
-    let door = Door::default();
-    let shut = door.lock().unwrap();
-    let endings = flood(&timeout, &door);
-    let (stuck, refused) = endings;
-    assert_eq!(stuck, CAP);
-    assert!(refused > 0);
-    let other = limit("stuck_floods::other", brief()).outcome(|_| Ok::<_, TimeoutError>(7));
-    assert!(
-        matches!(&other, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
-        "{other:?}"
-    );
-    drop(shut);
-    assert_recovers(&timeout, CAP, &recorder, endings);
+        set_cap(CAP);
+        let timeout = limit("stuck_floods::full", brief()).with_max_abandoned(usize::MAX);
+        let recorder = record(timeout.name());
+        let door = Door::default();
+        let shut = door.lock().unwrap();
+        let endings = flood(&timeout, &door);
+        let (stuck, refused) = endings;
+        assert_eq!(stuck, CAP);
+        assert!(refused > 0);
+        let other = limit("stuck_floods::other", brief()).outcome(|_| Ok::<_, TimeoutError>(7));
+        assert!(
+            matches!(&other, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),
+            "{other:?}"
+        );
+        drop(shut);
+        assert_recovers(&timeout, CAP, &recorder, endings);
+    });
 }

@@ -1,28 +1,20 @@
-//! Functions for `on_thread_start` may panic and make calls. A file of its own, since settings hold
-//! for the whole process.
+//! Functions for `on_thread_start` may panic and make calls.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{crowd, support};
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use support::{Gate, SOON, block_on, eventually, limit, short};
+use support::{Gate, SOON, block_on, limit, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
 
-/// Runs one test at a time, with a new thread for each call.
-fn with_hook(hook: impl Fn() + Send + Sync + 'static) -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+/// Makes each call start a new thread, which runs `hook` first.
+fn set_hook(hook: impl Fn() + Send + Sync + 'static) {
     let settings = Settings::new().keep_alive(Duration::ZERO).reuse(false);
     settings.on_thread_start(hook).apply();
-    eventually("no worker is left", || workers::stats().live == 0);
-    alone
 }
 
 fn succeeds() -> bool {
@@ -36,21 +28,25 @@ fn is_refused<T>(outcome: &Outcome<T, TimeoutError>) -> bool {
 
 #[test]
 fn a_hook_runs_once_on_each_worker() {
-    let count = Arc::<AtomicUsize>::default();
-    let runs = Arc::clone(&count);
-    let _alone = with_hook(move || {
-        runs.fetch_add(1, Ordering::SeqCst);
+    in_own_process(|| {
+        let count = Arc::<AtomicUsize>::default();
+        let runs = Arc::clone(&count);
+        set_hook(move || {
+            runs.fetch_add(1, Ordering::SeqCst);
+        });
+        for calls in 1..=3 {
+            assert!(succeeds());
+            assert_eq!(count.load(Ordering::SeqCst), calls);
+        }
     });
-    for calls in 1..=3 {
-        assert!(succeeds());
-        assert_eq!(count.load(Ordering::SeqCst), calls);
-    }
 }
 
 #[test]
 fn a_panicking_hook_costs_no_thread_and_no_call() {
-    let _alone = with_hook(|| panic!("as it should be"));
-    assert!(succeeds() && succeeds());
+    in_own_process(|| {
+        set_hook(|| panic!("as it should be"));
+        assert!(succeeds() && succeeds());
+    });
 }
 
 /// Makes calls in a hook; the error names the first failed check.
@@ -83,23 +79,26 @@ fn call_from_hook() -> Result<(), &'static str> {
 
 #[test]
 fn a_hook_may_make_calls() {
-    let (sender, ended) = mpsc::channel();
-    let _alone = with_hook(move || sender.send(call_from_hook()).unwrap());
-    assert!(crowd::ends(succeeds));
-    // The timer's threads run the hook too.
-    crowd::ends(|| workers::start(0)).unwrap();
-    for _ in 0..3 {
-        assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
-    }
+    in_own_process(|| {
+        let (sender, ended) = mpsc::channel();
+        set_hook(move || sender.send(call_from_hook()).unwrap());
+        assert!(crowd::ends(succeeds));
+        // The timer's threads run the hook too.
+        crowd::ends(|| workers::start(0)).unwrap();
+        for _ in 0..3 {
+            assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
+        }
+    });
 }
 
 #[test]
 fn the_only_worker_may_run_a_hook_that_makes_calls() {
-    let (sender, ended) = mpsc::channel();
-    let _alone = with_hook(move || sender.send(call_from_hook()).unwrap());
-    Settings::new().cap(1).apply();
-    let succeeded = crowd::ends(succeeds);
-    Settings::new().cap(512).apply();
-    assert!(succeeded);
-    assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
+    in_own_process(|| {
+        let (sender, ended) = mpsc::channel();
+        set_hook(move || sender.send(call_from_hook()).unwrap());
+        Settings::new().cap(1).apply();
+        let succeeded = crowd::ends(succeeds);
+        assert!(succeeded);
+        assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
+    });
 }

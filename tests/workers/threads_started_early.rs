@@ -1,9 +1,7 @@
-//! Threads started early, from a thread of the user's choice. A file of its own: a process has one
-//! timer.
+//! `workers::start` starts all threads early, from a thread of the user's choice.
 
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::support;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -32,30 +30,32 @@ impl Names {
 /// Threads used to inherit the priority and the signal mask of the first caller.
 #[test]
 fn threads_started_early_run_the_hook_once_and_serve_all_calls() {
-    const ALL: [&str; 5] = [
-        "timeout-1",
-        "timeout-2",
-        "timeout-3",
-        "timeout-deputy",
-        "timeout-timer",
-    ];
+    in_own_process(|| {
+        const ALL: [&str; 5] = [
+            "timeout-1",
+            "timeout-2",
+            "timeout-3",
+            "timeout-deputy",
+            "timeout-timer",
+        ];
 
-    let names = Names::default();
-    let hook = names.clone();
-    Settings::new()
-        .keep_alive(Duration::MAX)
-        .on_thread_start(move || hook.add_current())
-        .apply();
-    assert_eq!(workers::start(3).unwrap(), 3);
-    assert_eq!(workers::stats().idle, 3);
-    eventually("all threads have started", || names.sorted() == ALL);
+        let names = Names::default();
+        let hook = names.clone();
+        Settings::new()
+            .keep_alive(Duration::MAX)
+            .on_thread_start(move || hook.add_current())
+            .apply();
+        assert_eq!(workers::start(3).unwrap(), 3);
+        assert_eq!(workers::stats().idle, 3);
+        eventually("all threads have started", || names.sorted() == ALL);
 
-    for way in EVERY_WAY {
-        let outcome = way.run(&limit("started_early::call", 60_000), |_| {
-            Ok::<_, TimeoutError>(7)
-        });
-        assert_eq!(outcome.success(), Some(7), "{way:?}");
-    }
-    assert_eq!(workers::start(2).unwrap(), 3, "more threads than requested");
-    assert_eq!(names.sorted(), ALL, "no other thread was needed");
+        for way in EVERY_WAY {
+            let outcome = way.run(&limit("started_early::call", 60_000), |_| {
+                Ok::<_, TimeoutError>(7)
+            });
+            assert_eq!(outcome.success(), Some(7), "{way:?}");
+        }
+        assert_eq!(workers::start(2).unwrap(), 3, "more threads than requested");
+        assert_eq!(names.sorted(), ALL, "no other thread was needed");
+    });
 }

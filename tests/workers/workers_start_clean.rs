@@ -1,15 +1,10 @@
 //! A call sees nothing that the previous call left on its worker.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/panics.rs"]
-mod panics;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::own_process::in_own_process;
+use crate::{panics, support};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::{Gate, limit, record};
@@ -20,15 +15,13 @@ use timeout_runtime::{
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// There is one worker, so the tests here run one at a time.
-fn with_one_worker() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
+/// Records expected panics, and runs all calls of the test on the same worker.
+fn use_one_worker() {
     panics::record_panics();
     Settings::new()
         .cap(1)
         .keep_alive(Duration::from_secs(600))
         .apply();
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,82 +112,88 @@ fn first_call(first: First) -> Gate {
 /// A worker used to keep the deadline, token or runtime of a call that did not end normally.
 #[test]
 fn a_call_sees_only_its_own_context_after_any_previous_outcome() {
-    let _alone = with_one_worker();
-    let recorder = record("workers_start_clean::second");
-    for first in EVERY_FIRST {
-        let release = first_call(first);
-        release.open();
-        let second = limit("workers_start_clean::second", 200_000).outcome(|token| {
-            let left = Deadline::current().remaining();
-            assert!(left.is_some_and(|left| left > OUTER), "{left:?}");
-            assert!(!token.is_cancelled());
-            let current = CancelToken::current();
-            assert!(current.check().is_ok());
-            let below = current.child();
-            below.cancel();
-            let error = below.check().unwrap_err();
-            assert_eq!(error.name(), "workers_start_clean::second");
-            assert!(Handle::try_current().is_err());
-            Ok::<_, TimeoutError>(())
-        });
-        assert!(second.is_success(), "{first:?}: {second:?}");
-    }
-    let workers: Vec<_> = recorder.events().iter().map(|event| event.worker).collect();
-    assert!(workers[0].is_some());
-    assert_eq!(workers, [workers[0]; 7], "one worker only");
+    in_own_process(|| {
+        use_one_worker();
+        let recorder = record("workers_start_clean::second");
+        for first in EVERY_FIRST {
+            let release = first_call(first);
+            release.open();
+            let second = limit("workers_start_clean::second", 200_000).outcome(|token| {
+                let left = Deadline::current().remaining();
+                assert!(left.is_some_and(|left| left > OUTER), "{left:?}");
+                assert!(!token.is_cancelled());
+                let current = CancelToken::current();
+                assert!(current.check().is_ok());
+                let below = current.child();
+                below.cancel();
+                let error = below.check().unwrap_err();
+                assert_eq!(error.name(), "workers_start_clean::second");
+                assert!(Handle::try_current().is_err());
+                Ok::<_, TimeoutError>(())
+            });
+            assert!(second.is_success(), "{first:?}: {second:?}");
+        }
+        let workers: Vec<_> = recorder.events().iter().map(|event| event.worker).collect();
+        assert!(workers[0].is_some());
+        assert_eq!(workers, [workers[0]; 7], "one worker only");
+    });
 }
 
 /// A worker used to keep the handle of a dropped runtime, although the next call had its own.
 #[test]
 fn a_call_sees_the_runtime_of_its_own_caller() {
-    let _alone = with_one_worker();
-    for first in EVERY_FIRST {
-        first_call(first).open();
-        let own = runtime();
-        let seen = own.block_on(async {
-            limit("workers_start_clean::runtime", 200_000)
-                .outcome(|_| Ok::<_, TimeoutError>(Handle::current().id()))
-        });
-        assert_eq!(seen.success(), Some(own.handle().id()), "{first:?}");
-    }
+    in_own_process(|| {
+        use_one_worker();
+        for first in EVERY_FIRST {
+            first_call(first).open();
+            let own = runtime();
+            let seen = own.block_on(async {
+                limit("workers_start_clean::runtime", 200_000)
+                    .outcome(|_| Ok::<_, TimeoutError>(Handle::current().id()))
+            });
+            assert_eq!(seen.success(), Some(own.handle().id()), "{first:?}");
+        }
+    });
 }
 
 /// A listener used to stay muted on a worker after a call that was made inside it.
 #[test]
 fn a_listener_receives_events_of_calls_on_a_worker_that_it_used() {
-    let _alone = with_one_worker();
-    for first in EVERY_FIRST {
-        let heard = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&heard);
-        let gate = Arc::new(Mutex::new(None));
-        let keeps = Arc::clone(&gate);
-        let _listener = add_listener(move |event| match event.name {
-            "workers_start_clean::calls_listener" => {
-                *keeps.lock().unwrap() = Some(first_call(first));
-            }
-            "workers_start_clean::on_worker" => {
-                assert_eq!(event.kind, EventKind::Succeeded);
-                count.fetch_add(1, Ordering::SeqCst);
-            }
-            _ => {}
-        });
-        let trigger = limit("workers_start_clean::calls_listener", 200_000)
-            .inline()
-            .outcome(|_| Ok::<_, TimeoutError>(()));
-        assert!(trigger.is_success(), "{first:?}");
-        gate.lock()
-            .unwrap()
-            .take()
-            .expect("the first call was made")
-            .open();
-
-        let outcome = limit("workers_start_clean::outer", 200_000).outcome(|_| {
-            limit("workers_start_clean::on_worker", 200_000)
+    in_own_process(|| {
+        use_one_worker();
+        for first in EVERY_FIRST {
+            let heard = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&heard);
+            let gate = Arc::new(Mutex::new(None));
+            let keeps = Arc::clone(&gate);
+            let _listener = add_listener(move |event| match event.name {
+                "workers_start_clean::calls_listener" => {
+                    *keeps.lock().unwrap() = Some(first_call(first));
+                }
+                "workers_start_clean::on_worker" => {
+                    assert_eq!(event.kind, EventKind::Succeeded);
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+                _ => {}
+            });
+            let trigger = limit("workers_start_clean::calls_listener", 200_000)
                 .inline()
-                .outcome(|_| Ok::<_, TimeoutError>(()))
-                .into_result()
-        });
-        assert!(outcome.is_success(), "{first:?}: {outcome:?}");
-        assert_eq!(heard.load(Ordering::SeqCst), 1, "{first:?}");
-    }
+                .outcome(|_| Ok::<_, TimeoutError>(()));
+            assert!(trigger.is_success(), "{first:?}");
+            gate.lock()
+                .unwrap()
+                .take()
+                .expect("the first call was made")
+                .open();
+
+            let outcome = limit("workers_start_clean::outer", 200_000).outcome(|_| {
+                limit("workers_start_clean::on_worker", 200_000)
+                    .inline()
+                    .outcome(|_| Ok::<_, TimeoutError>(()))
+                    .into_result()
+            });
+            assert!(outcome.is_success(), "{first:?}: {outcome:?}");
+            assert_eq!(heard.load(Ordering::SeqCst), 1, "{first:?}");
+        }
+    });
 }
