@@ -1,9 +1,6 @@
-//! Parses the arguments of the attribute: one table of options, each of which fills one slot once.
-
-use std::fmt::Display;
+//! Parses the arguments of the attribute. Each option of the table fills one slot once.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Path, Token};
@@ -11,8 +8,9 @@ use syn::{Expr, Path, Token};
 use crate::editor::Typed;
 use crate::errors::Errors;
 use crate::groups;
+use crate::keys::{KEYS, Key, unknown, words};
 use crate::slot::{Given, Slot};
-use crate::suggest::{self, expected};
+use crate::suggest::expected;
 use crate::values::{self, Place, Time, Value};
 
 /// The options of one use of the attribute, each value checked on its own.
@@ -39,148 +37,6 @@ pub(crate) struct Args {
     /// absent.
     pub(crate) garbled: bool,
 }
-
-/// An option word, the form of its value, and the function that reads the value.
-pub(crate) struct Key {
-    pub(crate) word: &'static str,
-    pub(crate) takes: &'static str,
-    pub(crate) example: &'static str,
-    /// Words for this option in other libraries.
-    near: &'static [&'static str],
-    read: fn(Reading<'_>, &mut Args),
-}
-
-impl Key {
-    /// Describes the form that the value must have.
-    pub(crate) fn expects(&self) -> String {
-        let Self {
-            word,
-            takes,
-            example,
-            ..
-        } = self;
-        format!("`{word}` takes {takes}, as in `{example}`")
-    }
-
-    /// The error for a value of the wrong kind.
-    pub(crate) fn refuse(&self, value: &impl ToTokens) -> syn::Error {
-        syn::Error::new_spanned(value, self.expects())
-    }
-
-    /// The error for a value of the right kind that breaks `rule`.
-    pub(crate) fn refuse_with(&self, value: &impl ToTokens, rule: impl Display) -> syn::Error {
-        syn::Error::new_spanned(value, format_args!("`{}` {rule}", self.word))
-    }
-}
-
-/// All options, in the order in which error messages list them.
-static KEYS: [Key; 15] = [
-    Key {
-        word: "name",
-        takes: "a string",
-        example: r#"name = "scan""#,
-        near: &["label", "id"],
-        read: |option, args| option.fill(&mut args.name, values::text),
-    },
-    Key {
-        word: "ms",
-        takes: "an integer",
-        example: "ms = 50",
-        near: &["after", "millis", "milliseconds"],
-        read: |option, args| option.fill(&mut args.ms, values::count),
-    },
-    Key {
-        word: "secs",
-        takes: "an integer",
-        example: "secs = 5",
-        near: &["seconds", "s"],
-        read: |option, args| option.fill(&mut args.secs, values::count),
-    },
-    Key {
-        word: "limit",
-        takes: "a duration",
-        example: r#"limit = "1m 30s""#,
-        near: &["timeout", "duration", "within"],
-        read: |option, args| option.fill(&mut args.limit, values::time),
-    },
-    Key {
-        word: "cancel",
-        takes: "`true` or `false`",
-        example: "cancel = false",
-        near: &["cancellable", "cancel_on_timeout", "cooperative"],
-        read: |option, args| option.fill(&mut args.cancel, values::flag),
-    },
-    Key {
-        word: "grace",
-        takes: "a duration",
-        example: r#"grace = "250ms""#,
-        near: &["grace_period"],
-        read: |option, args| option.fill(&mut args.grace, values::time),
-    },
-    Key {
-        word: "run",
-        takes: "a string",
-        example: r#"run = "inline""#,
-        near: &["mode", "on", "spawn"],
-        read: |option, args| option.fill(&mut args.run, values::run),
-    },
-    Key {
-        word: "token",
-        takes: "an identifier",
-        example: "token = stop",
-        near: &["cancel_token", "signal"],
-        read: |option, args| option.fill(&mut args.token, values::identifier),
-    },
-    Key {
-        word: "upstream",
-        takes: "tokens",
-        example: "upstream = [shutdown, request]",
-        near: &["parent", "parents", "linked"],
-        read: |option, args| option.fill(&mut args.upstream, values::references),
-    },
-    Key {
-        word: "deadline",
-        takes: "a `Deadline` or an `Instant`",
-        example: "deadline = request.deadline",
-        near: &["until", "at"],
-        read: |option, args| option.fill(&mut args.deadline, values::moment),
-    },
-    Key {
-        word: "inherit",
-        takes: "`true` or `false`",
-        example: "inherit = false",
-        near: &["detached", "propagate"],
-        read: |option, args| option.fill(&mut args.inherit, values::flag),
-    },
-    Key {
-        word: "fallback",
-        takes: "a function of `TimeoutError`",
-        example: "fallback = |_| 0",
-        near: &["default", "on_timeout", "or_else"],
-        read: |option, args| option.fill(&mut args.fallback, values::function),
-    },
-    Key {
-        word: "on_late",
-        takes: "a function of the return type",
-        example: "on_late = give_back",
-        near: &["late", "on_abandoned", "reclaim", "dispose", "cleanup"],
-        read: |option, args| option.fill(&mut args.on_late, values::function),
-    },
-    Key {
-        word: "max_abandoned",
-        takes: "an integer",
-        example: "max_abandoned = 8",
-        near: &["max_concurrent", "capacity"],
-        read: |option, args| option.fill(&mut args.max_abandoned, values::count),
-    },
-    Key {
-        word: "crate",
-        takes: "a path",
-        example: "crate = facade::timeout_runtime",
-        near: &["crate_path", "crate_name", "krate"],
-        read: |option, args| option.fill(&mut args.runtime, values::path),
-    },
-];
 
 impl Args {
     /// Parses all of `tokens`, even after mistakes.
@@ -283,7 +139,7 @@ impl Args {
 }
 
 /// One option whose word has been read. The input is at its `=`.
-struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     key: &'static Key,
     word: Ident,
     place: usize,
@@ -293,7 +149,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// Reads the value into `slot`, if the slot is empty and `check` accepts the value.
-    fn fill<T>(self, slot: &mut Slot<T>, check: fn(&Value, &Key) -> syn::Result<T>) {
+    pub(crate) fn fill<T>(self, slot: &mut Slot<T>, check: fn(&Value, &Key) -> syn::Result<T>) {
         let Self {
             key,
             word,
@@ -369,38 +225,4 @@ fn in_front_of_option(input: ParseStream<'_>) -> bool {
     let word = || ahead.call(Ident::parse_any).is_ok();
     let after_word = || ahead.is_empty() || ahead.peek(Token![=]) || ahead.peek(Token![,]);
     comma && (ahead.is_empty() || (word() && after_word()))
-}
-
-/// Whether `word` is an option.
-pub(crate) fn is_option(word: &Ident) -> bool {
-    KEYS.iter().any(|key| word == key.word)
-}
-
-/// The words of all options.
-#[cfg(test)]
-pub(crate) fn options() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|key| key.word)
-}
-
-fn words() -> String {
-    KEYS.iter()
-        .map(|key| format!("`{}`", key.word))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn unknown(word: &Ident) -> String {
-    let typed = word.to_string();
-    let near = || {
-        KEYS.iter()
-            .find(|key| key.near.contains(&typed.as_str()))
-            .map(|key| key.word)
-    };
-    let meant = match typed.as_str() {
-        place @ ("worker" | "inline" | "task") => Some(format!("run = \"{place}\"")),
-        typed => suggest::nearest(typed, KEYS.iter().map(|key| key.word))
-            .or_else(near)
-            .map(str::to_owned),
-    };
-    format!("unknown option `{typed}`; {}", expected(meant, words()))
 }

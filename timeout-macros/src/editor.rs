@@ -74,7 +74,7 @@ pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
     let words = typed.iter().map(|option| &option.word);
     let mut known: Vec<Ident> = Vec::new();
     // `crate` cannot be the name of a constant.
-    for word in words.filter(|word| crate::args::is_option(word) && *word != "crate") {
+    for word in words.filter(|word| crate::keys::is_option(word) && *word != "crate") {
         let mut word = word.clone();
         word.set_span(here.located_at(word.span()));
         known.push(word);

@@ -11,9 +11,9 @@ use syn::{
     Expr, ExprClosure, ExprLit, ExprPath, ExprUnary, Lit, LitInt, LitStr, Path, Token, UnOp,
 };
 
-use crate::args::Key;
 use crate::duration;
 use crate::groups;
+use crate::keys::Key;
 use crate::suggest::{self, expected, hint};
 
 /// The value of an option: the parsed expression, and its tokens as typed. The expansion uses the

@@ -346,7 +346,7 @@ fn each_option_word_names_a_documented_constant() {
             documented.push(item.ident.to_string());
         }
     }
-    let options = crate::args::options().filter(|word| *word != "crate");
+    let options = crate::keys::options().filter(|word| *word != "crate");
     assert_eq!(documented, options.collect::<Vec<_>>());
 }
 
