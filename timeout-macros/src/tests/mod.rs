@@ -3,10 +3,12 @@
 mod broken_input;
 mod editor;
 mod expansion;
+mod functions;
 mod groups;
 mod mistakes;
 mod random;
 mod together;
+mod values;
 
 use proc_macro2::{TokenStream, TokenTree};
 
