@@ -46,7 +46,7 @@ impl Run {
         if let (false, Some(grace)) = (cancels, &grace) {
             errors.add(
                 &grace.word,
-                "`grace` follows the signal that `cancel = false` holds back; drop one of them",
+                "`grace` is the time after the cancellation, and `cancel = false` never cancels; drop one of them",
             );
         }
         let cancellation = if cancels {

@@ -174,7 +174,7 @@ fn an_option_that_mentions_a_part_of_a_pattern_is_reported() {
 fn options_that_contradict_each_other_are_reported() {
     let inline = "`cancel = false` lets the operation outlive its call, `run = \"inline\"` does not; drop one of them";
     check_args("ms = 5, run = \"inline\", cancel = false", &[inline]);
-    let grace = "`grace` follows the signal that `cancel = false` holds back; drop one of them";
+    let grace = "`grace` is the time after the cancellation, and `cancel = false` never cancels; drop one of them";
     check_args("ms = 5, grace = \"5s\", cancel = false", &[grace]);
     check_args(
         "ms = 5, grace = \"5s\", cancel = false, run = \"inline\"",
