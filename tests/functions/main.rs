@@ -17,6 +17,7 @@ mod edition;
 mod future_depth;
 mod future_size;
 mod instrumented_functions;
+mod limits_without_a_name;
 mod lints_of_plain_functions;
 mod quiet_under_lints;
 mod tracked_callers;

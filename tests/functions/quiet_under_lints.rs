@@ -87,6 +87,13 @@ fn changed(mut row: u32) -> Answer {
     Ok(row)
 }
 
+/// A limit without a name.
+#[timeout("1m")]
+fn limit_without_a_name(mut row: u32, _: u32) -> Answer {
+    row = row.saturating_add(1);
+    Ok(row)
+}
+
 /// Only returns.
 #[timeout(secs = 60)]
 fn only_returns(row: u32) -> Answer {
@@ -187,6 +194,7 @@ fn annotated_functions_are_quiet() -> Result<(), TimeoutError> {
         not_used(1)?,
         not_bound(1, (2, 42))?,
         changed(41)?,
+        limit_without_a_name(41, 1)?,
         only_returns(42)?,
         used_by_options(60_000, CancelToken::new())?,
         asks(42)?,

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
@@ -148,6 +149,23 @@ fn used_by_options(limit: u64, stop: CancelToken) -> CallResult {
 async fn used_by_options_too(stop: &CancelToken, other: Option<CancelToken>) -> CallResult {
     //plain let _ = (stop, other);
     Ok(1)
+}
+
+#[timeout("1m", cancel = false)]
+fn limit_without_a_name(rows: Vec<u32>, _unused: u32) -> CallResult {
+    Ok(size(rows.len()))
+}
+
+#[timeout(Duration::from_secs(60))]
+async fn limit_without_a_name_of_a_call(mut rows: Vec<u32>, (a, _): (u32, u32)) -> CallResult {
+    rows.push(a);
+    Ok(size(rows.len()))
+}
+
+#[timeout(patience, run = "inline")]
+fn limit_without_a_name_of_an_argument(patience: Duration, other: &str) -> CallResult {
+    //plain let _ = patience;
+    Ok(size(other.len()))
 }
 
 #[timeout(secs = 60, fallback = |_| ())]

@@ -8,9 +8,10 @@ use syn::{Expr, Path, Token};
 use crate::editor::Typed;
 use crate::errors::Errors;
 use crate::groups;
-use crate::keys::{KEYS, Key, unknown, words};
+use crate::keys::{KEYS, Key, UNNAMED, unknown, words};
 use crate::slot::{Given, Slot};
 use crate::suggest::expected;
+use crate::unnamed;
 use crate::values::{self, Place, Time, Value};
 
 /// The options of one use of the attribute, each value checked on its own.
@@ -20,6 +21,8 @@ pub(crate) struct Args {
     pub(crate) ms: Slot<TokenStream>,
     pub(crate) secs: Slot<TokenStream>,
     pub(crate) limit: Slot<Time>,
+    /// The limit without an option word, in first place.
+    pub(crate) unnamed: Slot<Time>,
     pub(crate) cancel: Slot<bool>,
     pub(crate) grace: Slot<Time>,
     pub(crate) run: Slot<Place>,
@@ -57,7 +60,7 @@ impl Args {
 
     /// The expressions that are evaluated in front of the operation, as typed. Absent ones are
     /// empty.
-    pub(crate) fn expressions(&self) -> [TokenStream; 9] {
+    pub(crate) fn expressions(&self) -> [TokenStream; 10] {
         // A path in quotes was typed as a literal, so the parsed value is used.
         let function = |slot: &Slot<TokenStream>| {
             slot.given()
@@ -68,6 +71,7 @@ impl Args {
             self.ms.typed(),
             self.secs.typed(),
             self.limit.typed(),
+            self.unnamed.typed(),
             self.grace.typed(),
             self.upstream.typed(),
             self.deadline.typed(),
@@ -79,15 +83,21 @@ impl Args {
 
     /// Reads one option and the comma after it.
     fn option(&mut self, input: ParseStream<'_>, place: usize, errors: &mut Errors) {
-        if let Some(word) = word(input) {
+        let word = if place == 0 && unnamed::is_next(input) {
+            None
+        } else {
+            word(input)
+        };
+        if let Some(word) = word {
             let behind = input.fork();
             self.named_option(word.clone(), input, place, errors);
             let behind = values::between(&behind, input);
             self.typed.push(Typed::new(word, behind));
         } else {
-            self.garbled = true;
-            errors.push(self.no_option(input));
-            skip_value(input);
+            let begin = input.fork();
+            self.unnamed_option(input, place, errors);
+            let value = values::between(&begin, input);
+            self.typed.push(Typed::unnamed(value));
         }
         if !input.is_empty() && input.parse::<Token![,]>().is_err() {
             self.garbled = true;
@@ -97,20 +107,48 @@ impl Args {
         }
     }
 
-    /// The error for tokens that are not an option: most likely a limit without its option word.
-    fn no_option(&self, input: ParseStream<'_>) -> syn::Error {
-        let value = input.fork().parse::<Expr>().ok();
-        let meant = value.as_ref().filter(|_| self.has_no_limit());
-        let expected = expected(meant.and_then(values::as_limit), words());
-        match value {
-            Some(value) => syn::Error::new_spanned(value, expected),
-            None => input.error(expected),
+    /// Reads a value without an option word: the limit, if it comes first.
+    fn unnamed_option(&mut self, input: ParseStream<'_>, place: usize, errors: &mut Errors) {
+        let begin = input.fork();
+        let value = input.parse::<Value>().ok();
+        match value.filter(|value| !matches!(value.expr, Expr::Assign(_))) {
+            Some(value) if place == 0 => {
+                let word = unnamed::word(&value.typed);
+                let reading = Reading {
+                    key: &UNNAMED,
+                    word,
+                    place,
+                    value: Ok(value),
+                    errors,
+                };
+                (UNNAMED.read)(reading, self);
+            }
+            value => {
+                errors.push(self.no_option(&begin, value.as_ref()));
+                self.garbled = true;
+                skip_value(input);
+            }
         }
+    }
+
+    /// The error for tokens that are not an option: a limit in another place than the first, or no
+    /// value at all.
+    fn no_option(&self, begin: ParseStream<'_>, value: Option<&Value>) -> syn::Error {
+        let Some(Value { expr, typed }) = value else {
+            return begin.error(expected(None::<&str>, words()));
+        };
+        let meant = values::as_limit(expr).filter(|_| self.has_no_limit());
+        let expected = expected(meant, words());
+        let message = format_args!("only the first argument may have no name; {expected}");
+        syn::Error::new_spanned(typed, message)
     }
 
     /// Whether no option so far sets the limit.
     pub(crate) fn has_no_limit(&self) -> bool {
-        self.ms.is_absent() && self.secs.is_absent() && self.limit.is_absent()
+        self.ms.is_absent()
+            && self.secs.is_absent()
+            && self.limit.is_absent()
+            && self.unnamed.is_absent()
     }
 
     /// Reads the part of an option that follows its word.
@@ -122,42 +160,43 @@ impl Args {
         errors: &mut Errors,
     ) {
         if let Some(key) = KEYS.iter().find(|key| word == key.word) {
+            let value = value(key, &word, input);
             let reading = Reading {
                 key,
                 word,
                 place,
-                input,
+                value,
                 errors,
             };
             (key.read)(reading, self);
         } else {
             self.garbled = true;
-            errors.add(&word, unknown(&word));
+            let is_alone = input.is_empty() || input.peek(Token![,]);
+            errors.add(&word, unknown(&word, place == 0 && is_alone));
             skip_value(input);
         }
     }
 }
 
-/// One option whose word has been read. The input is at its `=`.
+/// One option that has been read, and not checked.
 pub(crate) struct Reading<'a> {
     key: &'static Key,
     word: Ident,
     place: usize,
-    input: ParseStream<'a>,
+    value: syn::Result<Value>,
     errors: &'a mut Errors,
 }
 
 impl Reading<'_> {
-    /// Reads the value into `slot`, if the slot is empty and `check` accepts the value.
+    /// Puts the value into `slot`, if the slot is empty and `check` accepts the value.
     pub(crate) fn fill<T>(self, slot: &mut Slot<T>, check: fn(&Value, &Key) -> syn::Result<T>) {
         let Self {
             key,
             word,
             place,
-            input,
+            value,
             errors,
         } = self;
-        let value = value(key, &word, input);
         if !slot.is_absent() {
             return errors.add(word, format_args!("option `{}` is given twice", key.word));
         }
@@ -200,11 +239,11 @@ fn value(key: &Key, word: &Ident, input: ParseStream<'_>) -> syn::Result<Value> 
     })
 }
 
-/// Reads the word of an option, unless it is part of a value such as `config.limit` or
-/// `Duration::MAX`.
+/// Reads the word of an option, unless it is part of a value.
 fn word(input: ParseStream<'_>) -> Option<Ident> {
-    let goes_on = input.peek2(Token![::]) || input.peek2(Token![.]) || input.peek2(Token![!]);
-    if goes_on {
+    let ahead = input.fork();
+    ahead.call(Ident::parse_any).ok()?;
+    if unnamed::goes_on(&ahead) {
         None
     } else {
         input.call(Ident::parse_any).ok()

@@ -14,9 +14,10 @@ const AT_CURSOR: &str = "intellijRulezz";
 
 /// An option as typed, understood or not.
 pub(crate) struct Typed {
-    pub(crate) word: Ident,
+    /// `None` for a value without an option word.
+    word: Option<Ident>,
     /// The tokens after the `=`.
-    pub(crate) value: TokenStream,
+    value: TokenStream,
 }
 
 impl Typed {
@@ -24,12 +25,27 @@ impl Typed {
         let mut behind = behind.into_iter().peekable();
         behind.next_if(|token| matches!(token, TokenTree::Punct(sign) if sign.as_char() == '='));
         let value = behind.collect();
-        Self { word, value }
+        Self {
+            word: Some(word),
+            value,
+        }
     }
 
-    pub(crate) fn is_at_cursor(&self) -> bool {
-        self.word.to_string().contains(AT_CURSOR)
+    /// A value without an option word.
+    pub(crate) fn unnamed(value: TokenStream) -> Self {
+        Self { word: None, value }
     }
+
+    /// The option word, if the cursor is in it.
+    pub(crate) fn at_cursor(self) -> Option<Ident> {
+        self.word
+            .filter(|word| word.to_string().contains(AT_CURSOR))
+    }
+}
+
+/// The text of `word` without the cursor in it.
+pub(crate) fn typed_word(word: &Ident) -> String {
+    word.to_string().replace(AT_CURSOR, "")
 }
 
 /// `tokens` without the word that an editor inserted, or `None` if there is no such word.
@@ -71,7 +87,7 @@ fn restored(token: TokenTree) -> TokenStream {
 /// const _: __timeout_p::options::Words<2> = [__timeout_p::options::ms, __timeout_p::options::grace];
 /// ```
 pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
-    let words = typed.iter().map(|option| &option.word);
+    let words = typed.iter().filter_map(|option| option.word.as_ref());
     let mut known: Vec<Ident> = Vec::new();
     // `crate` cannot be the name of a constant.
     for word in words.filter(|word| crate::keys::is_option(word) && *word != "crate") {
@@ -100,7 +116,8 @@ pub(crate) fn words(typed: &[Typed], here: Span) -> TokenStream {
 /// ```
 pub(crate) fn values(typed: &[Typed], result_type: &TokenStream, here: Span) -> TokenStream {
     let statements = typed.iter().map(|Typed { word, value }| {
-        let ty = match word.to_string().as_str() {
+        let word = word.as_ref().map(Ident::to_string);
+        let ty = match word.as_deref().unwrap_or("limit") {
             "crate" | "token" => return TokenStream::new(),
             function @ ("fallback" | "on_late") => {
                 let function = Ident::new(function, here);

@@ -151,6 +151,15 @@ pub(crate) static KEYS: [Key; 15] = [
     },
 ];
 
+/// The first argument if it has no option word.
+pub(crate) static UNNAMED: Key = Key {
+    word: "limit",
+    takes: "a duration",
+    example: r#""50ms""#,
+    near: &[],
+    read: |option, args| option.fill(&mut args.unnamed, values::unnamed),
+};
+
 /// Whether `word` is an option.
 pub(crate) fn is_option(word: &Ident) -> bool {
     KEYS.iter().any(|key| word == key.word)
@@ -170,19 +179,30 @@ pub(crate) fn words() -> String {
         .join(", ")
 }
 
-/// The error for a word that is not an option.
-pub(crate) fn unknown(word: &Ident) -> String {
+/// The error for a word that is not an option. With `as_limit`, the word may also be a variable
+/// that was meant as the limit.
+pub(crate) fn unknown(word: &Ident, as_limit: bool) -> String {
     let typed = word.to_string();
-    let near = || {
-        KEYS.iter()
-            .find(|key| key.near.contains(&typed.as_str()))
-            .map(|key| key.word)
-    };
-    let meant = match typed.as_str() {
-        place @ ("worker" | "inline" | "task") => Some(format!("run = \"{place}\"")),
-        typed => suggest::nearest(typed, KEYS.iter().map(|key| key.word))
-            .or_else(near)
-            .map(str::to_owned),
-    };
+    let meant = meant(&typed).map(|meant| {
+        if as_limit {
+            format!("{meant}`, or `limit = {typed}")
+        } else {
+            meant
+        }
+    });
     format!("unknown option `{typed}`; {}", expected(meant, words()))
+}
+
+/// The option that was probably meant by `typed`: a place to run, the start of an option word, a
+/// misspelt one, or the word for it in another library.
+pub(crate) fn meant(typed: &str) -> Option<String> {
+    if let "worker" | "inline" | "task" = typed {
+        return Some(format!("run = \"{typed}\""));
+    }
+    let all = || KEYS.iter().map(|key| key.word);
+    let near = KEYS.iter().find(|key| key.near.contains(&typed));
+    near.map(|key| key.word)
+        .or_else(|| suggest::nearest(typed, all()))
+        .or_else(|| all().find(|word| !typed.is_empty() && word.starts_with(typed)))
+        .map(str::to_owned)
 }

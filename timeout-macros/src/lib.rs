@@ -30,6 +30,7 @@ mod suggest;
 mod tests;
 mod token;
 mod types;
+mod unnamed;
 mod unwrapped;
 mod values;
 
@@ -59,7 +60,7 @@ use crate::site::Site;
 ///     Ok(hits)
 /// }
 ///
-/// #[timeout(name = "greet", secs = 1)]
+/// #[timeout("1s")]
 /// async fn greet(name: &str) -> Result<String, TimeoutError> {
 ///     Ok(format!("hello, {name}"))
 /// }
@@ -87,10 +88,15 @@ use crate::site::Site;
 /// | `max_abandoned` | integer, or expression of type `usize` | half of the workers | refuses to start while this many operations of this function are abandoned |
 /// | `crate` | path, or string that holds one | `::timeout_runtime` | the path of the runtime, if it is renamed or re-exported |
 ///
-/// One of `ms`, `secs` and `limit` sets the limit. It may be omitted if `deadline` is given. A
-/// literal limit of zero does not compile. If an expression evaluates to zero, the call has expired
-/// when it starts. Durations in strings are parsed at compile time: whole numbers, each with one of
-/// the units `ns`, `us`, `ms`, `s`, `m`, `h` and `d`.
+/// A first argument without a name is the limit, as in `#[timeout("50ms", cancel = false)]`. It
+/// takes what `limit` takes, for example a constant or `Duration::from_millis(5)`. A lower-case
+/// word alone that resembles an option is taken for a misspelt option. For a variable of that name,
+/// write `limit = timeout`.
+///
+/// One of these sets the limit: the first argument, `ms`, `secs` or `limit`. It may be omitted if
+/// `deadline` is given. A literal limit of zero does not compile. If an expression evaluates to
+/// zero, the call has expired when it starts. Durations in strings are parsed at compile time:
+/// whole numbers, each with one of the units `ns`, `us`, `ms`, `s`, `m`, `h` and `d`.
 ///
 /// Expressions may use `self` and the arguments that are plain names. Each expression is evaluated
 /// once per call, in source order, before the arguments move. Borrows and locks that an expression
@@ -157,7 +163,7 @@ use crate::site::Site;
 /// ```
 /// use timeout_runtime::timeout;
 ///
-/// #[timeout(ms = 50, fallback = |_| 0)]
+/// #[timeout("50ms", fallback = |_| 0)]
 /// fn count(rows: Vec<u64>) -> usize {
 ///     rows.len()
 /// }
@@ -266,8 +272,8 @@ fn expand(args: TokenStream, typed: TokenStream) -> TokenStream {
     };
     let (with_cursor, errors) = parse(args.clone());
     drop(errors.into_tokens());
-    let word = with_cursor.typed.into_iter().find(Typed::is_at_cursor);
-    if let Some(Typed { word, .. }) = word {
+    let completed = with_cursor.typed.into_iter().find_map(Typed::at_cursor);
+    if let Some(word) = completed {
         return expansion(before, typed, Some(word), true).0;
     }
     let (_, is_right) = expansion(before, typed.clone(), None, true);

@@ -39,7 +39,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) fallback: Option<Given<TokenStream>>,
     pub(crate) on_late: Option<Given<TokenStream>>,
     /// The expressions of the options, which mention arguments.
-    pub(crate) expressions: [TokenStream; 9],
+    pub(crate) expressions: [TokenStream; 10],
 }
 
 /// How long one call may take.
@@ -78,7 +78,7 @@ impl<'a> Plan<'a> {
             check_error(shape, errors);
             check_borrows(&params, shape, run, errors);
         }
-        let limit = limit(args.ms, args.secs, args.limit, errors);
+        let limit = limit(args.unnamed, args.ms, args.secs, args.limit, errors);
         let plan = Self {
             item,
             runtime_path,
@@ -209,27 +209,35 @@ fn check_return_type(sig: &Signature, shape: Shape<'_>, args: &Args, errors: &mu
     }
 }
 
-/// The option that sets the limit. Reports further ones.
+/// The argument that sets the limit. Reports further ones.
 fn limit(
+    unnamed: Slot<Time>,
     ms: Slot<TokenStream>,
     secs: Slot<TokenStream>,
     time: Slot<Time>,
     errors: &mut Errors,
 ) -> Option<Given<Limit>> {
-    let given = [
+    let unnamed = unnamed.take().map(|time| time.map(Limit::Time));
+    let is_unnamed = unnamed.is_some();
+    let named = [
         ms.take().map(|ms| ms.map(Limit::Ms)),
         secs.take().map(|secs| secs.map(Limit::Secs)),
         time.take().map(|time| time.map(Limit::Time)),
     ];
-    let mut given: Vec<_> = given.into_iter().flatten().collect();
-    given.sort_by_key(|option| option.place);
-    let mut given = given.into_iter();
+    let mut named: Vec<_> = named.into_iter().flatten().collect();
+    named.sort_by_key(|option| option.place);
+    let mut given = unnamed.into_iter().chain(named);
     let first = given.next()?;
+    let name = if is_unnamed {
+        "the first argument".to_owned()
+    } else {
+        format!("`{}`", first.word)
+    };
     for second in given {
-        let (first, second) = (&first.word, &second.word);
+        let second = &second.word;
         errors.add(
             second,
-            format_args!("`{first}` and `{second}` both set the limit; drop one of them"),
+            format_args!("{name} and `{second}` both set the limit; drop one of them"),
         );
     }
     Some(first)

@@ -19,9 +19,10 @@ pub(crate) struct Site {
     /// Whether the compiler expands the attribute, and runs its lints. An editor does not run them,
     /// and gets names as typed.
     is_compiled: bool,
-    /// A word of the attribute that is typed there and does not come from a `macro_rules!`. A name
-    /// with the same hygiene keeps its meaning with the span of the attribute.
-    word: Option<Ident>,
+    /// The first token of the attribute, if it is typed there and does not come from a
+    /// `macro_rules!`. A name with the same hygiene keeps its meaning with the span of the
+    /// attribute.
+    begin: Option<Span>,
 }
 
 /// How a parameter's pattern is hidden from lints.
@@ -37,24 +38,21 @@ impl Site {
     /// The place of an attribute whose arguments start with `begin`.
     pub(crate) fn of(begin: Option<TokenTree>, is_read: bool) -> Self {
         let text = Span::call_site().source_text();
-        let word = match (begin, &text) {
-            (Some(TokenTree::Ident(word)), Some(text)) => {
-                let is_typed = text.parse().is_ok_and(|text| is_typed(&word, text));
-                is_typed.then_some(word)
-            }
-            _ => None,
-        };
+        let begin = begin.filter(|begin| {
+            let text = text.as_deref().and_then(|text| text.parse().ok());
+            text.is_some_and(|text| is_typed(begin, text))
+        });
         Self {
             is_read,
             is_compiled: text.is_some(),
-            word,
+            begin: begin.map(|begin| begin.span()),
         }
     }
 
     /// How a parameter with this name is hidden from lints. `None` if it stays visible.
     pub(crate) fn unseen(&self, name: &Ident) -> Option<Unseen> {
-        let shares = |word: &Ident| token::shares_context(name.span(), word.span());
-        if self.word.as_ref().is_some_and(shares) {
+        let shares = |begin| token::shares_context(name.span(), begin);
+        if self.begin.is_some_and(shares) {
             let mut unseen = name.clone();
             unseen.set_span(Span::call_site().located_at(name.span()));
             return Some(Unseen::Name(unseen));
@@ -89,37 +87,47 @@ fn is_outside_macros(span: Span) -> bool {
     format!("{span:?}").starts_with("#0 ")
 }
 
-/// Whether `word` is the first token in parentheses in `text`. A fragment would be a `$` there.
-fn is_typed(word: &Ident, text: TokenStream) -> bool {
+/// Whether `begin`, a word or a literal, is the first token in parentheses in `text`. A fragment
+/// would be a `$` there.
+fn is_typed(begin: &TokenTree, text: TokenStream) -> bool {
     text.into_iter().any(|token| {
         let TokenTree::Group(group) = token else {
             return false;
         };
-        let first = group.stream().into_iter().next();
-        let is_first = matches!(first, Some(TokenTree::Ident(first)) if first == *word);
-        (is_first && group.delimiter() == Delimiter::Parenthesis) || is_typed(word, group.stream())
+        let is_first = match (group.stream().into_iter().next(), begin) {
+            (Some(TokenTree::Ident(first)), TokenTree::Ident(begin)) => first == *begin,
+            (Some(TokenTree::Literal(first)), TokenTree::Literal(begin)) => {
+                first.to_string() == begin.to_string()
+            }
+            _ => false,
+        };
+        (is_first && group.delimiter() == Delimiter::Parenthesis) || is_typed(begin, group.stream())
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::is_typed;
-    use proc_macro2::{Ident, Span};
+    use proc_macro2::{Ident, Literal, Span};
 
     #[test]
-    fn a_word_is_typed_if_it_starts_the_arguments() {
-        let word = Ident::new("ms", Span::call_site());
-        for (text, expected) in [
-            ("#[timeout(ms = 5)]", true),
-            ("#[rt::timeout(ms = $ms)]", true),
-            ("#[cfg_attr(all(), timeout(ms = 5))]", true),
-            ("#[timeout($ms = 5)]", false),
-            ("#[timeout($($args)*)]", false),
-            ("#[timeout(secs = 5, ms = 5)]", false),
-            ("#[$timeout]", false),
+    fn a_token_is_typed_if_it_starts_the_arguments() {
+        let word = Ident::new("ms", Span::call_site()).into();
+        let literal = Literal::string("5ms").into();
+        for (begin, text, expected) in [
+            (&word, "#[timeout(ms = 5)]", true),
+            (&word, "#[rt::timeout(ms = $ms)]", true),
+            (&word, "#[cfg_attr(all(), timeout(ms = 5))]", true),
+            (&word, "#[timeout($ms = 5)]", false),
+            (&word, "#[timeout($($args)*)]", false),
+            (&word, "#[timeout(secs = 5, ms = 5)]", false),
+            (&word, "#[$timeout]", false),
+            (&literal, "#[timeout(\"5ms\", cancel = false)]", true),
+            (&literal, "#[timeout($limit)]", false),
+            (&literal, "#[timeout(\"6ms\")]", false),
         ] {
             let text = text.parse().expect("tokens");
-            assert_eq!(is_typed(&word, text), expected);
+            assert_eq!(is_typed(begin, text), expected);
         }
     }
 }

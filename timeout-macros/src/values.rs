@@ -164,6 +164,31 @@ pub(crate) fn time(value: &Value, key: &Key) -> syn::Result<Time> {
     }
 }
 
+/// A limit without an option word.
+pub(crate) fn unnamed(value: &Value, key: &Key) -> syn::Result<Time> {
+    let refuse = |message: String| Err(syn::Error::new_spanned(&value.typed, message));
+    match kind(&value.expr) {
+        Kind::Literal(Lit::Int(literal)) if literal.suffix().is_empty() => refuse(format!(
+            "a limit without a name has a unit; write `ms = {literal}` or `\"{literal}ms\"`"
+        )),
+        Kind::Literal(Lit::Int(literal)) if duration::parse(&literal.to_string()).is_ok() => {
+            refuse(format!(
+                "a limit without a name has quotes; write `\"{literal}\"`"
+            ))
+        }
+        Kind::Literal(Lit::Str(literal)) if is_word(&literal.value()) => refuse(format!(
+            "{}; for the name, write `name = {:?}`",
+            key.expects(),
+            literal.value()
+        )),
+        _ => time(value, key),
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic)
+}
+
 pub(crate) fn flag(value: &Value, key: &Key) -> syn::Result<bool> {
     match kind(&value.expr) {
         Kind::Literal(Lit::Bool(literal)) => Ok(literal.value),

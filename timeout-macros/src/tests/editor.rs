@@ -223,6 +223,22 @@ fn the_name_of_a_function_is_found_once() {
     }
 }
 
+// Otherwise "go to definition" of the constant offers the generated code too.
+#[test]
+fn a_constant_without_a_name_is_mentioned_once() {
+    for function in [
+        "fn f() -> Option<u8> { None }",
+        "async fn f() -> Option<u8> { None }",
+    ] {
+        let source = format!("#[timeout(LIMIT_OF_IT, grace = \"5ms\")] {function}");
+        let start = source.find("LIMIT_OF_IT").expect("the source contains it");
+        let constant = start..start + "LIMIT_OF_IT".len();
+        let found = places(expand(&source)).into_iter();
+        let found = found.filter(|place| *place == constant);
+        assert_eq!(found.count(), 1, "{source}");
+    }
+}
+
 /// The word that rust-analyzer inserts at the cursor.
 const AT_CURSOR: &str = "intellijRulezz";
 
@@ -248,6 +264,13 @@ fn completing(args: &str, item: &str) -> (String, String, usize) {
 #[test]
 fn a_half_typed_value_is_completed_among_the_arguments() {
     for args in [
+        "limits.|",
+        "limits.m|, name = \"f\"",
+        "Duration::from_millis(limits.|), run = \"inline\"",
+        "limits.whole + |",
+        "LIM|",
+        "Limits::|",
+        "pau|",
         "ms = limits.|",
         "ms = limits.m|",
         "ms = |",
@@ -297,6 +320,9 @@ fn option_words_are_completed_where_they_are_typed() {
     for (args, behind) in [
         ("|", ""),
         ("na|", "na"),
+        ("can|", "can"),
+        ("cancle|", "cancle"),
+        ("d|, name = \"f\"", "d"),
         ("ms = 5, |", ""),
         ("ms = 5, gra|ce", "gra"),
         ("ms = 5, gra| = \"5ms\"", "gra"),

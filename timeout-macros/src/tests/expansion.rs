@@ -50,6 +50,8 @@ expansions! {
     on_late_inline
     on_late_of_a_future
     options_in_order
+    unnamed_limit
+    unnamed_limit_of_a_variable
     upstream_and_deadline
     receiver_on_worker
     receiver_inline

@@ -80,37 +80,6 @@ fn every_message_is_one_line() {
 }
 
 #[test]
-fn a_value_without_its_option_is_reported_with_a_suggestion() {
-    for (value, meant) in [
-        ("5", Some("ms = 5")),
-        ("5ms", Some("limit = \"5ms\"")),
-        ("\"1m 30s\"", Some("limit = \"1m 30s\"")),
-        ("Duration::from_secs(5)", Some("limit = ..")),
-        ("self.limit", Some("limit = ..")),
-        ("limit!(5)", Some("limit = ..")),
-        ("crate::LIMIT", Some("limit = ..")),
-        ("5u64", None),
-        ("-5", None),
-        ("1.5", None),
-        ("\"scan\"", None),
-        ("=", None),
-    ] {
-        let hint = meant
-            .map(|meant| format!("did you mean `{meant}`? "))
-            .unwrap_or_default();
-        check_args(value, &[&format!("{hint}{WORDS}")]);
-        check_args(&format!("ms = 5, {value}"), &[WORDS]);
-    }
-    check_args(
-        "5, name = 5",
-        &[
-            &format!("did you mean `ms = 5`? {WORDS}"),
-            "`name` takes a string, as in `name = \"scan\"`",
-        ],
-    );
-}
-
-#[test]
 fn an_option_that_is_given_twice_is_reported() {
     check_args("ms = 5, ms = 6", &["option `ms` is given twice"]);
     check_args(

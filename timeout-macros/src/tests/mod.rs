@@ -8,6 +8,7 @@ mod groups;
 mod mistakes;
 mod random;
 mod together;
+mod unnamed;
 mod values;
 
 use proc_macro2::{TokenStream, TokenTree};

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 
 use super::Case;
 use super::chance::Chance;
-use super::words::{self, OPTIONS, right, wrong};
+use super::words::{self, OPTIONS, UNNAMED, right, wrong};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -39,7 +39,7 @@ fn parse(text: &str) -> TokenStream {
         .unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// Options in order, each with the text after its word.
+/// Options in order, each with the text after its word. The limit without a word has an empty one.
 struct Attribute {
     options: Vec<(&'static str, String)>,
     /// The index of an option without a comma in front.
@@ -51,7 +51,7 @@ struct Attribute {
 
 impl Attribute {
     fn right(kind: Kind, chance: &mut Chance) -> Self {
-        let mut words = vec![chance.pick(&["ms", "secs", "limit", "deadline"])];
+        let mut words = vec![chance.pick(&["ms", "secs", "limit", "deadline", UNNAMED])];
         for word in [
             "name",
             "token",
@@ -69,11 +69,14 @@ impl Attribute {
         }
         let mut options: Vec<_> = words
             .into_iter()
-            .map(|word| (word, format!(" = {}", chance.pick(right(word)))))
+            .map(|word| (word, after(word, chance.pick(right(word)))))
             .collect();
         options.extend(way_to_run(kind, chance));
         for at in (1..options.len()).rev() {
             options.swap(at, chance.below(at + 1));
+        }
+        if let Some(at) = options.iter().position(|(word, _)| *word == UNNAMED) {
+            options.swap(0, at);
         }
         Self {
             options,
@@ -92,7 +95,7 @@ impl Attribute {
         if chance.one_in(2) {
             let at = chance.below(self.options.len());
             let word = self.options[at].0;
-            self.options[at].1 = format!(" = {}", chance.pick(wrong(word)));
+            self.options[at].1 = after(word, chance.pick(wrong(word)));
             self.mistakes += 1;
         }
         let absent: Vec<_> = OPTIONS.into_iter().filter(|word| !self.has(word)).collect();
@@ -102,14 +105,20 @@ impl Attribute {
         }
         if chance.one_in(3) {
             let word = self.options[chance.below(self.options.len())].0;
-            // A second value is a mistake for any value, and the first one counts.
-            let (at, value) = (self.options.len(), chance.pick(right(word)));
-            self.options.insert(at, (word, format!(" = {value}")));
-            self.mistakes += 1;
+            if word != UNNAMED {
+                // A second value is a mistake for any value, and the first one counts.
+                let text = after(word, chance.pick(right(word)));
+                self.options.push((word, text));
+                self.mistakes += 1;
+            }
         }
         match chance.below(3) {
             0 => {
-                self.insert("", chance.pick(&words::NO_OPTION).to_owned(), chance);
+                // In first place, some of these are limits.
+                let at = 1 + chance.below(self.options.len());
+                let text = chance.pick(&words::NO_OPTION).to_owned();
+                self.options.insert(at, ("", text));
+                self.mistakes += 1;
                 self.garbled = true;
             }
             1 => {
@@ -127,7 +136,8 @@ impl Attribute {
     }
 
     fn insert(&mut self, word: &'static str, text: String, chance: &mut Chance) {
-        let at = chance.below(self.options.len() + 1);
+        let first = usize::from(self.has(UNNAMED));
+        let at = first + chance.below(self.options.len() + 1 - first);
         self.options.insert(at, (word, text));
         self.mistakes += 1;
     }
@@ -166,6 +176,15 @@ impl Attribute {
             text.push(',');
         }
         text
+    }
+}
+
+/// The text of a value after its option word.
+fn after(word: &str, value: &str) -> String {
+    if word == UNNAMED {
+        value.to_owned()
+    } else {
+        format!(" = {value}")
     }
 }
 

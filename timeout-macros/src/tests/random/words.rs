@@ -19,6 +19,9 @@ pub(super) const OPTIONS: [&str; 15] = [
     "crate",
 ];
 
+/// Stands for the word of the limit without a word.
+pub(super) const UNNAMED: &str = "";
+
 /// Valid values. None mentions a part of a pattern in [`PATTERNS`].
 pub(super) fn right(option: &str) -> &'static [&'static str] {
     match option {
@@ -41,7 +44,7 @@ pub(super) fn right(option: &str) -> &'static [&'static str] {
             "(5)",
             "18446744073709551615",
         ],
-        "limit" | "grace" => &[
+        UNNAMED | "limit" | "grace" => &[
             "\"1m 30s\"",
             "\" 5ms\"",
             "Duration::MAX",
@@ -118,6 +121,18 @@ pub(super) fn wrong(option: &str) -> &'static [&'static str] {
             "true",
             "\"99999999999999999999999h\"",
             "\"\u{b5}\\u{0}\"",
+        ],
+        UNNAMED => &[
+            "5",
+            "5ms",
+            "5u8",
+            "\"scan\"",
+            "\"\"",
+            "\"0s\"",
+            "\"5 sec\"",
+            "1.5",
+            "-5",
+            "true",
         ],
         "cancel" | "inherit" => &["1", "maybe", "\"true\"", "!true"],
         "run" => &["\"inlin\"", "inline", "5", "\"\"", "\"worker \""],

@@ -1,6 +1,6 @@
 use timeout_runtime::{TimeoutError, timeout};
 
-#[timeout("50ms")]
+#[timeout(cancle)]
 fn scan(rows: Vec<u8>) -> Result<usize, TimeoutError> {
     Ok(rows.len())
 }

@@ -1,6 +1,8 @@
 use timeout_runtime::{TimeoutError, timeout};
 
-#[timeout(std::time::Duration::from_secs(5))]
+const PATIENCE: u64 = 50;
+
+#[timeout(PATIENCE)]
 fn scan(rows: Vec<u8>) -> Result<usize, TimeoutError> {
     Ok(rows.len())
 }

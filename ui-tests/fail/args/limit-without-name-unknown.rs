@@ -1,0 +1,8 @@
+use timeout_runtime::{TimeoutError, timeout};
+
+#[timeout(LIMIT)]
+fn scan(rows: Vec<u8>) -> Result<usize, TimeoutError> {
+    Ok(rows.len())
+}
+
+fn main() {}
