@@ -10,50 +10,41 @@ compile_error!(
 );
 
 #[doc(hidden)]
-#[path = "options.rs"]
+#[path = "private/options.rs"]
 pub mod __timeout_options;
 #[doc(hidden)]
-#[path = "private.rs"]
+#[path = "private/mod.rs"]
 pub mod __timeout_runtime;
-mod alarm;
-mod background;
 mod call;
-mod clock_hold;
 mod context;
-mod deadline;
-mod error;
 mod event;
 mod forked;
-mod frame;
 pub mod integrations;
 mod memory;
-mod muted;
 mod one_line;
 mod outcome;
-mod parking;
-mod policy;
-mod propagator;
+mod pool;
 mod registry;
-mod returns;
 mod sync;
 mod terms;
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
+mod tests;
 mod threads;
-mod tick;
+mod time;
 mod timeout;
 mod timer;
 mod token;
 mod unwind;
 pub mod workers;
 
+pub use context::propagator::{PropagatorHandle, add_propagator};
 pub use context::{CallContext, Scope, check, is_cancelled};
-pub use deadline::{Deadline, InvalidDeadline};
-pub use error::{Cause, InvalidLimit, TimeoutError};
 pub use event::clock::TimestampClock;
 pub use event::listener::{ListenerHandle, add_listener};
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
-pub use outcome::{CallStatus, Outcome};
-pub use propagator::{PropagatorHandle, add_propagator};
-pub use returns::{Ending, FromTimeout, panic_on_timeout};
+pub use outcome::{CallStatus, Cause, InvalidLimit, Outcome, TimeoutError};
+pub use outcome::{Ending, FromTimeout, panic_on_timeout};
+pub use time::{Deadline, InvalidDeadline};
 pub use timeout::within::{TimeoutFutureExt, Within, within, within_blocking};
 pub use timeout::{Runner, Timeout, place};
 pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};

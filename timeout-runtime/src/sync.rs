@@ -132,19 +132,30 @@ macro_rules! const_thread_local {
 
 /// Declares a static. In a model, it is created anew for each run.
 macro_rules! one_per_process {
-    ($(#[$attr:meta])* static $name:ident: $type:ty = $init:expr;) => {
+    ($(#[$attr:meta])* $(pub($level:ident))? static $name:ident: $type:ty = $init:expr;) => {
         #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
         $(#[$attr])*
-        static $name: $type = $init;
+        $(pub($level))? static $name: $type = $init;
         #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
         crate::sync::lazy_static! {
             $(#[$attr])*
-            static ref $name: $type = $init;
+            $(pub($level))? static ref $name: $type = $init;
         }
     };
 }
 
-pub(crate) use {const_thread_local, one_per_process};
+/// Declares a function that is `const`, except in a model: primitives of a model are created at run
+/// time.
+macro_rules! const_fn {
+    ($vis:vis fn $name:ident() -> $type:ty $body:block) => {
+        #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
+        $vis const fn $name() -> $type $body
+        #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+        $vis fn $name() -> $type $body
+    };
+}
+
+pub(crate) use {const_fn, const_thread_local, one_per_process};
 
 use std::ops::DerefMut;
 use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, TryLockError};

@@ -10,16 +10,16 @@ use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::context::frame::{self, Frame};
+use crate::context::propagator::Captures;
 use crate::event::WorkerName;
-use crate::frame::{self, Frame};
-use crate::propagator::Captures;
-use crate::returns::Ending;
+use crate::outcome::Ending;
 use crate::token::CancelToken;
 use crate::token::node::{Head, Node, NodeRef};
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
-use super::propagated::PropagatedToWorker;
+use super::propagated::Propagated;
 use super::report::{LateReport, Report, ReportBuilder};
 use super::start::CallStart;
 use super::verdict::Phase;
@@ -36,7 +36,7 @@ pub(crate) struct CallCell<O: ?Sized = dyn Operation> {
 pub(crate) trait Operation: LateReport + Send + Sync {
     /// Runs the operation, then stores its value as `store_value` does. A panic passes through. If
     /// classifying the value panics, the value is stored anyway.
-    fn run(&self, call: &SpawnedCall, builder: &mut ReportBuilder<'_>);
+    fn run(&self, builder: &mut ReportBuilder<'_>);
 
     /// Records the end of the operation and classifies its value, then stores the value. Takes it
     /// out of `value`, which is an `Option` of it.
@@ -101,17 +101,17 @@ impl<F, R, K> LateReport for Typed<F, R, K> {
     }
 }
 
-/// How the owner of a record runs the operation.
+/// How the owner of a record runs the operation, inside its call.
 pub(crate) trait RunOperation<R> {
-    fn run(self, call: &SpawnedCall) -> R;
+    fn run(self) -> R;
 }
 
 /// The operation is a function that is called with its token.
 pub(crate) struct ByCall<F, A>(pub(crate) F, pub(crate) PhantomData<fn(A)>);
 
 impl<R, A: TokenParam, F: FnOnce(A) -> R> RunOperation<R> for ByCall<F, A> {
-    fn run(self, call: &SpawnedCall) -> R {
-        (self.0)(A::create(|| call.cancel_token()))
+    fn run(self) -> R {
+        (self.0)(A::create(CancelToken::current))
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) enum Elsewhere {}
 
 #[cfg(feature = "tokio")]
 impl<R> RunOperation<R> for Elsewhere {
-    fn run(self, _: &SpawnedCall) -> R {
+    fn run(self) -> R {
         match self {}
     }
 }
@@ -146,9 +146,9 @@ where
     R: Send + 'static,
     K: Fn(&R) -> Ending<'_> + Send + Sync,
 {
-    fn run(&self, call: &SpawnedCall, builder: &mut ReportBuilder<'_>) {
+    fn run(&self, builder: &mut ReportBuilder<'_>) {
         if let OperationStage::Ready(op) = self.swap(OperationStage::Empty) {
-            let mut value = Some(op.run(call));
+            let mut value = Some(op.run());
             self.store_value(&mut value, builder);
         }
     }
@@ -215,19 +215,23 @@ impl UnwindSafe for SpawnedCall {}
 impl RefUnwindSafe for SpawnedCall {}
 
 impl SpawnedCall {
-    /// A call whose operation is queued.
-    pub(crate) fn new<O: Operation + 'static>(started: CallStart, caller: Caller, op: O) -> Self {
+    /// A call whose operation is queued, and its token.
+    pub(crate) fn new<O: Operation + 'static>(
+        started: CallStart,
+        caller: Caller,
+        op: O,
+    ) -> (Self, CancelToken) {
         let (head, parents) = started.head(caller);
         let state = CallState::queued(caller);
         let cargo = CallCell { state, op };
-        Self(Arc::new(Node { head, cargo })).link(&parents)
+        let node = Arc::new(Node { head, cargo });
+        Self::linked(Self(node.clone()), NodeRef::Call(node), &parents)
     }
 
-    fn link(self, parents: &[NodeRef]) -> Self {
-        let CancelToken(node) = self.cancel_token();
+    fn linked(self, node: NodeRef, parents: &[NodeRef]) -> (Self, CancelToken) {
         node.link(parents);
         node.ensure_timer();
-        self
+        (self, CancelToken(node))
     }
 
     pub(crate) fn op(&self) -> &dyn Operation {
@@ -238,61 +242,16 @@ impl SpawnedCall {
         &self.0
     }
 
-    pub(crate) fn cancel_token(&self) -> CancelToken {
-        CancelToken(NodeRef::Call(self.0.clone()))
-    }
-
     pub(crate) fn view(&self) -> CallView<'_> {
         let CallCell { state, op } = &self.0.cargo;
+        let Some(terms) = self.0.terms() else {
+            unreachable!("the node of a call has its terms");
+        };
         CallView {
-            terms: self.0.terms(),
+            terms,
             state,
             late: op.late(),
             token: Some(&self.0),
-        }
-    }
-
-    /// The frame in which the operation runs.
-    pub(crate) fn frame(&self) -> Frame {
-        Frame::Token(self.cancel_token())
-    }
-
-    /// Runs the operation on the worker, unless it was withdrawn.
-    ///
-    /// `free` marks the worker as free. It is called after the record is released, and before the
-    /// caller is woken: the next call of that caller must find the worker free. If waking the
-    /// caller runs other code (`Caller::Polled`), the caller is woken first.
-    pub(crate) fn work(
-        self,
-        mut propagated: PropagatedToWorker,
-        worker: WorkerName,
-        free: &mut dyn FnMut(),
-    ) {
-        let view = self.view();
-        if !view.start_on(Some(worker)) {
-            propagated.on_behalf(|_| self.op().clear());
-            return;
-        }
-        let run = |builder: &mut ReportBuilder<'_>| {
-            let mut frame = self.frame();
-            let _inside = frame::enter(&mut frame);
-            self.op().run(&self, builder);
-        };
-        let builder = ReportBuilder::new(view.terms);
-        let caller = view.state.caller;
-        propagated.within(builder, &run, |panic, builder, captures| {
-            self.conclude(panic, builder, captures);
-            if caller == Caller::Polled {
-                self.0.wake_caller();
-            }
-        });
-        // Waking a parked thread runs no user code.
-        let caller_waker = self.0.take_caller_waker();
-        // This may be the last reference to a listener, to callbacks or to a reason.
-        unwind::drop_catching(self);
-        free();
-        if let Some(waker) = caller_waker {
-            waker.wake();
         }
     }
 
@@ -364,5 +323,54 @@ impl SpawnedCall {
             self.0.forget_caller_waker();
         }
         is_withdrawn
+    }
+}
+
+/// The operation's side of a call whose operation runs on a worker.
+pub(crate) struct WorkerSide {
+    pub(crate) call: SpawnedCall,
+    pub(crate) token: CancelToken,
+    pub(crate) propagated: Propagated,
+}
+
+impl WorkerSide {
+    /// Runs the operation on the worker, unless it was withdrawn.
+    ///
+    /// `free` marks the worker as free. It is called after the record is released, and before the
+    /// caller is woken: the next call of that caller must find the worker free. If waking the
+    /// caller runs other code (`Caller::Polled`), the caller is woken first.
+    pub(crate) fn run(self, worker: WorkerName, free: &mut dyn FnMut()) {
+        let Self {
+            call,
+            token,
+            mut propagated,
+        } = self;
+        let view = call.view();
+        if !view.start_on(Some(worker)) {
+            propagated.on_behalf(|_| call.op().clear());
+            return;
+        }
+        let mut frame = Frame::Token(token);
+        let mut run = |builder: &mut ReportBuilder<'_>| {
+            let _inside = frame::enter(&mut frame);
+            call.op().run(builder);
+        };
+        let builder = ReportBuilder::new(view.terms);
+        let caller = view.state.caller;
+        propagated.within(builder, &mut run, |panic, builder, captures| {
+            call.conclude(panic, builder, captures);
+            if caller == Caller::Polled {
+                call.token().wake_caller();
+            }
+        });
+        // Waking a parked thread runs no user code.
+        let caller_waker = call.token().take_caller_waker();
+        // One of these may be the last reference to a listener, to callbacks or to a reason.
+        unwind::drop_catching(frame);
+        unwind::drop_catching(call);
+        free();
+        if let Some(waker) = caller_waker {
+            waker.wake();
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Converts the result of a call into the value that the caller gets.
 
-use crate::error::TimeoutError;
-use crate::frame;
+use crate::context::frame;
+use crate::outcome::FromTimeout;
 use crate::outcome::Outcome;
-use crate::returns::FromTimeout;
+use crate::outcome::TimeoutError;
 
 /// A function that converts a [`TimeoutError`] into the return value.
 pub(crate) type Convert<R> = fn(TimeoutError) -> R;

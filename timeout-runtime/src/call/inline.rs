@@ -4,26 +4,24 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
-use crate::deadline::Clock;
-use crate::error::TimeoutError;
-use crate::frame::{self, Frame};
+use crate::context::frame::{self, Frame};
+use crate::outcome::TimeoutError;
 use crate::terms::Terms;
+use crate::time::Clock;
 use crate::token::CancelToken;
-use crate::token::node::{NodeRef, Watch};
 use crate::unwind::{self, Payload};
 
 use super::TokenParam;
 use super::options::CallOptions;
 use super::report::{Classify, ReportBuilder};
-use super::start::{CallStart, start};
+use super::start::start;
 use super::view::{CallState, CallView, Caller};
 
 /// The frame of a call that has a token from its start, if the call starts.
 #[cold]
 pub(super) fn start_with_token(options: CallOptions, clock: Clock) -> Result<Frame, TimeoutError> {
-    let CallStart { terms, parents } = start(options, clock.resolved())?;
-    let node = NodeRef::new(terms, Watch::Clocked, &parents);
-    Ok(Frame::Token(CancelToken(node)))
+    let started = start(options, clock.resolved())?;
+    Ok(Frame::Token(started.token()))
 }
 
 impl Frame {
@@ -32,9 +30,12 @@ impl Frame {
         let state = CallState::started(caller);
         let late = Mutex::new(None);
         let (terms, token) = match self {
-            Self::Outside => (&Terms::None, None),
-            Self::Plain(call) => (&Terms::Plain(call.terms().clone()), None),
+            Self::Outside => (None, None),
+            Self::Plain(call) => (Some(&Terms::Plain(call.terms().clone())), None),
             Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
+        };
+        let Some(terms) = terms else {
+            unreachable!("the frame is that of a call");
         };
         f(CallView {
             terms,

@@ -12,9 +12,10 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::error::TimeoutError;
-use crate::returns::FromTimeout;
-use crate::{frame, unwind};
+use crate::context::frame;
+use crate::outcome::FromTimeout;
+use crate::outcome::TimeoutError;
+use crate::unwind;
 
 use super::checked::Checked;
 use super::convert::{Convert, IntoReturn, OrConvert};

@@ -7,10 +7,13 @@
 //! both ─► view: progress, leave, announce │ start, publish, stop ─► verdict ─► event, return value
 //! ```
 
+pub(crate) mod abandoned;
 pub(crate) mod cell;
 pub(crate) mod checked;
 pub(crate) mod convert;
+mod events;
 pub(crate) mod inline;
+pub(crate) mod jobs;
 mod large;
 pub(crate) mod late_value;
 pub(crate) mod options;

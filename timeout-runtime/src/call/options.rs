@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::deadline::{Clock, Deadline};
-use crate::frame::{self, PlainCall};
-use crate::policy::PolicyRef;
-use crate::tick;
+use crate::call::abandoned;
+use crate::context::frame::{self, PlainCall};
+use crate::terms::PolicyRef;
+use crate::time::tick;
+use crate::time::{Clock, Deadline};
 use crate::token::CancelToken;
 use crate::token::node::NodeRef;
-use crate::workers::abandoned;
 
 /// The options of one call: the policy of its function, and the values for this call.
 #[must_use]

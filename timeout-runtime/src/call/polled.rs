@@ -6,10 +6,10 @@ use std::panic::UnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::alarm::CallerAlarm;
-use crate::deadline::Clock;
-use crate::error::TimeoutError;
-use crate::frame::{self, Frame};
+use crate::context::frame::{self, Frame};
+use crate::outcome::TimeoutError;
+use crate::time::Clock;
+use crate::token::CallerAlarm;
 use crate::token::CancelToken;
 
 use super::TokenParam;

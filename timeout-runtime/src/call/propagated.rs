@@ -3,34 +3,80 @@
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
-use crate::muted;
-use crate::propagator::Captures;
+use crate::context::propagator::Captures;
+use crate::registry::muted;
 use crate::unwind::{self, Payload};
 
 use super::report::ReportBuilder;
 
-/// The part that is the same for workers and tasks. Usually empty.
+/// What propagates. Empty outside a runtime, without listeners that run, and without propagators.
 pub(crate) struct Propagated(Option<Box<PropagatedState>>);
 
+#[derive(Default)]
 struct PropagatedState {
     muted: Vec<u64>,
     captures: Captures,
+    /// For a worker only: a task runs inside its runtime anyway.
+    #[cfg(feature = "tokio")]
+    runtime: Option<Handle>,
 }
 
 impl Propagated {
-    /// Captures the state of the current thread.
-    pub(crate) fn capture() -> Self {
-        let (muted, captures) = (muted::all(), Captures::capture());
-        let is_nothing = muted.is_empty() && captures.is_nothing();
-        Self((!is_nothing).then(|| Box::new(PropagatedState { muted, captures })))
+    /// Captures the state of the current thread for a task.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn to_task() -> Self {
+        Self::of(PropagatedState::capture())
+    }
+
+    /// Captures the state of the current thread for a worker.
+    pub(crate) fn to_worker() -> Self {
+        Self::of(PropagatedState {
+            #[cfg(feature = "tokio")]
+            runtime: Handle::try_current().ok(),
+            ..PropagatedState::capture()
+        })
+    }
+
+    fn of(state: PropagatedState) -> Self {
+        Self((!state.is_empty()).then(|| Box::new(state)))
     }
 
     /// Runs `f` with the caller's muted functions and with the captured values.
     pub(crate) fn on_behalf<T>(&mut self, f: impl FnOnce(&mut Captures) -> T) -> T {
         match self.0.as_deref_mut() {
             None => f(&mut Captures::default()),
-            Some(PropagatedState { muted, captures }) => muted::mute(muted, || f(captures)),
+            Some(state) => muted::mute(&state.muted, || f(&mut state.captures)),
         }
+    }
+
+    /// Runs the operation inside the runtime of the caller and the captured context. Then calls
+    /// `after` outside of both, with the operation's panic if it had one. The caller's muted
+    /// functions stay muted in both.
+    pub(crate) fn within<'a>(
+        mut self,
+        mut builder: ReportBuilder<'a>,
+        op: &mut dyn FnMut(&mut ReportBuilder<'a>),
+        after: impl FnOnce(Option<Payload>, ReportBuilder<'a>, &mut Captures),
+    ) {
+        #[cfg(feature = "tokio")]
+        let runtime = self.0.as_mut().and_then(|state| state.runtime.take());
+        self.on_behalf(|captures| {
+            let mut panic = None;
+            // An operation that leaks or reorders its own runtime guards makes leaving the runtime
+            // panic. That counts as a panic of the operation.
+            let late = unwind::panic_of(&mut || {
+                #[cfg(feature = "tokio")]
+                let _inside = runtime.as_ref().map(Handle::enter);
+                panic = captures.inside(&mut || op(&mut builder));
+            });
+            if late.is_some() {
+                unwind::drop_catching(std::mem::replace(&mut panic, late));
+            }
+            // Released before the caller continues, which may shut the runtime down.
+            #[cfg(feature = "tokio")]
+            drop(runtime);
+            after(panic, builder, captures);
+        });
     }
 }
 
@@ -40,52 +86,20 @@ impl Drop for Propagated {
     }
 }
 
-/// The state for a worker. It is released when the operation ends.
-pub(crate) struct PropagatedToWorker {
-    propagated: Propagated,
-    #[cfg(feature = "tokio")]
-    runtime: Option<Handle>,
-}
-
-impl PropagatedToWorker {
-    pub(crate) fn capture() -> Self {
+impl PropagatedState {
+    fn capture() -> Self {
         Self {
-            propagated: Propagated::capture(),
-            #[cfg(feature = "tokio")]
-            runtime: Handle::try_current().ok(),
+            muted: muted::all(),
+            captures: Captures::capture(),
+            ..Self::default()
         }
     }
 
-    /// As [`Propagated::on_behalf`].
-    pub(crate) fn on_behalf<T>(&mut self, f: impl FnOnce(&mut Captures) -> T) -> T {
-        self.propagated.on_behalf(f)
-    }
-
-    /// Runs the operation inside the runtime of the caller and the captured context. Then calls
-    /// `after` outside of both, with the operation's panic if it had one. The caller's muted
-    /// functions stay muted in both.
-    pub(crate) fn within<'a>(
-        mut self,
-        mut builder: ReportBuilder<'a>,
-        op: &dyn Fn(&mut ReportBuilder<'a>),
-        after: impl FnOnce(Option<Payload>, ReportBuilder<'a>, &mut Captures),
-    ) {
-        self.propagated.on_behalf(|captures| {
-            let mut panic = None;
-            // An operation that leaks or reorders its own runtime guards makes leaving the runtime
-            // panic. That counts as a panic of the operation.
-            let late = unwind::panic_of(&mut || {
-                #[cfg(feature = "tokio")]
-                let _inside = self.runtime.as_ref().map(Handle::enter);
-                panic = captures.inside(&mut || op(&mut builder));
-            });
-            if late.is_some() {
-                unwind::drop_catching(std::mem::replace(&mut panic, late));
-            }
-            // Released before the caller continues, which may shut the runtime down.
-            #[cfg(feature = "tokio")]
-            drop(self.runtime);
-            after(panic, builder, captures);
-        });
+    fn is_empty(&self) -> bool {
+        #[cfg(feature = "tokio")]
+        if self.runtime.is_some() {
+            return false;
+        }
+        self.muted.is_empty() && self.captures.is_nothing()
     }
 }

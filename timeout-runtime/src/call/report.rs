@@ -4,10 +4,10 @@ use std::fmt::Debug;
 use std::sync::Mutex;
 
 use crate::event::{EventKind, Failure};
-use crate::returns::Ending;
+use crate::outcome::Ending;
 use crate::sync::lock;
 use crate::terms::Terms;
-use crate::tick::Tick;
+use crate::time::Tick;
 use crate::unwind::{self, Payload};
 
 /// Classifies the value that an operation returned.

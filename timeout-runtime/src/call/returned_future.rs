@@ -8,9 +8,8 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::terms::Terms;
 use crate::token::node::{NodeRef, Watch};
-use crate::token::{CancelToken, DropGuard};
+use crate::token::{CancelToken, DropGuard, Expiry, Owner};
 
 use super::TokenParam;
 use super::convert::IntoReturn;
@@ -62,8 +61,9 @@ where
 {
     let mut guard = None;
     let param = A::create(|| {
-        let terms = Terms::unstarted(options.policy.clone(), options.limit);
-        let token = CancelToken(NodeRef::new(terms, Watch::Clocked, &[]));
+        let owner = Owner::later(options.policy.clone(), options.limit);
+        let node = NodeRef::new(owner, Expiry::NEVER, Watch::Clocked, &[]);
+        let token = CancelToken(node);
         guard = Some(token.drop_guard());
         token
     });

@@ -1,21 +1,23 @@
 //! Starts a call: computes its terms, or refuses it.
 
-use crate::deadline::Clock;
-use crate::error::{Cause, TimeoutError};
-use crate::event::CallId;
-use crate::frame;
+use crate::context::frame;
+use crate::outcome::{Cause, TimeoutError};
 use crate::terms::{FullTerms, PlainTerms, Terms};
-use crate::tick::Tick;
+use crate::time::Clock;
+use crate::time::Tick;
 use crate::token::node::{Head, NodeRef, Watch};
-use crate::workers;
+use crate::token::{CancelToken, Expiry, Owner};
 
+use super::abandoned;
 use super::options::CallOptions;
 use super::view::Caller;
 
 /// A call that may start, and the tokens that cancel it.
 pub(crate) struct CallStart {
     pub(crate) terms: Terms,
-    pub(crate) parents: Vec<NodeRef>,
+    /// When the token of the call is cancelled by time.
+    expiry: Expiry,
+    parents: Vec<NodeRef>,
 }
 
 impl CallStart {
@@ -25,7 +27,19 @@ impl CallStart {
             Caller::Parked if self.terms.cancels_at_deadline() => Watch::Watched,
             _ => Watch::Clocked,
         };
-        (Head::new(self.terms, watch), self.parents)
+        let head = Head::new(Owner::Call(self.terms), self.expiry, watch);
+        (head, self.parents)
+    }
+
+    /// The token of a call that runs in place.
+    pub(crate) fn token(self) -> CancelToken {
+        let owner = Owner::Call(self.terms);
+        CancelToken(NodeRef::new(
+            owner,
+            self.expiry,
+            Watch::Clocked,
+            &self.parents,
+        ))
     }
 }
 
@@ -38,6 +52,7 @@ pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, Tim
     if let Some(limit) = plain_limit {
         let terms = Terms::Plain(PlainTerms::new(options.policy, limit, |_| Tick::now()));
         return Ok(CallStart {
+            expiry: Expiry::of_call(&terms, Tick::NEVER),
             terms,
             parents: Vec::new(),
         });
@@ -81,14 +96,14 @@ pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, Tim
         (own, Cause::TimedOut)
     };
     // Grace starts at the cancellation. Without one (`cancel = false`) there is no grace.
-    let (cancels_at, end) = if policy.cancel {
+    let end = if policy.cancel {
         let enclosing_end = enclosing_end.unwrap_or(inherited);
-        (deadline, deadline.plus(grace).min(enclosing_end))
+        deadline.plus(grace).min(enclosing_end)
     } else {
-        (context_deadline, deadline)
+        deadline
     };
     let terms = Terms::Full(Box::new(FullTerms {
-        id: CallId::if_listened_to(&policy),
+        id: policy.call_id(),
         policy,
         limit,
         grace,
@@ -97,21 +112,24 @@ pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, Tim
         deadline,
         cause,
         end,
-        cancels_at,
-        is_call: true,
     }));
+    let expiry = Expiry::of_call(&terms, context_deadline);
     let refusal =
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.cancellation()) {
             Some((cause.entering(), reason))
         } else if start >= deadline {
             Some((cause, None))
-        } else if workers::abandoned::too_many(terms.name(), max_abandoned) {
+        } else if abandoned::too_many(terms.name(), max_abandoned) {
             Some((Cause::NoWorker, None))
         } else {
             None
         };
     match refusal {
         Some((cause, reason)) => Err(terms.not_started(cause, reason)),
-        None => Ok(CallStart { terms, parents }),
+        None => Ok(CallStart {
+            terms,
+            expiry,
+            parents,
+        }),
     }
 }

@@ -11,11 +11,13 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
-use crate::deadline::Clock;
-use crate::error::{Cause, TimeoutError};
-use crate::frame::{self, Frame};
-use crate::returns::Ending;
+use crate::context::frame::{self, Frame};
+use crate::outcome::Ending;
+use crate::outcome::{Cause, TimeoutError};
+use crate::time::Clock;
 use crate::unwind::{self, Payload};
+
+use crate::token::CancelToken;
 
 use super::TokenParam;
 use super::cell::{Elsewhere, OperationStage, SpawnedCall, Typed};
@@ -95,9 +97,9 @@ where
         stage: Mutex::new(OperationStage::<Elsewhere, R>::Empty),
         classify,
     };
-    let call = SpawnedCall::new(started, Caller::Polled, value);
+    let (call, token) = SpawnedCall::new(started, Caller::Polled, value);
     runtime.spawn(OnTask {
-        side: Some(TaskSide::of(call.clone())),
+        side: Some(TaskSide::new(call.clone(), token)),
         start: Some(op),
         param: PhantomData,
         future: None,
@@ -118,18 +120,17 @@ pub(crate) fn async_task<R, A, F, Fut, M>(
 /// The operation's side of a call, for operations of any type.
 struct TaskSide {
     call: SpawnedCall,
-    // `Outside` before the first poll, then the frame of the call.
     frame: Frame,
     propagated: Propagated,
     started: bool,
 }
 
 impl TaskSide {
-    fn of(call: SpawnedCall) -> Self {
+    fn new(call: SpawnedCall, token: CancelToken) -> Self {
         Self {
             call,
-            frame: Frame::Outside,
-            propagated: Propagated::capture(),
+            frame: Frame::Token(token),
+            propagated: Propagated::to_task(),
             started: false,
         }
     }
@@ -139,9 +140,6 @@ impl TaskSide {
     fn start(&mut self) -> bool {
         if !self.started {
             self.started = self.call.view().start_on(None);
-            if self.started {
-                self.frame = self.call.frame();
-            }
         }
         self.started
     }
@@ -243,11 +241,11 @@ where
             *this.side = None;
             return Poll::Ready(());
         }
-        let mut token = this.start.is_some().then(|| side.call.cancel_token());
         let mut value = None;
         let mut panic = side.inside(&mut || {
-            if let (Some(start), Some(token)) = (this.start.take(), token.take()) {
-                this.future.set(Some(start(A::create(|| token))));
+            if let Some(start) = this.start.take() {
+                this.future
+                    .set(Some(start(A::create(CancelToken::current))));
             }
             let future = this.future.as_mut().as_pin_mut();
             if let Some(Poll::Ready(output)) = future.map(|future| future.poll(context)) {

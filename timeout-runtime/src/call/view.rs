@@ -4,13 +4,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::deadline::Clock;
-use crate::error::{Cause, Reason, TimeoutError};
+use crate::call::abandoned;
 use crate::event::{CallId, EventKind, WorkerName};
+use crate::outcome::{Cause, Reason, TimeoutError};
 use crate::terms::Terms;
-use crate::tick::Tick;
+use crate::time::Clock;
+use crate::time::Tick;
 use crate::token::node::Head;
-use crate::workers::abandoned;
 
 use super::report::{Fault, LateReport, Report};
 use super::verdict::{Phase, Verdict};

@@ -8,16 +8,17 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::alarm::CallerAlarm;
-use crate::clock_hold::ClockHold;
-use crate::error::TimeoutError;
-use crate::parking::CurrentParker;
-use crate::tick::Tick;
-use crate::workers::{self, Place};
-use crate::{background, forked, unwind};
+use crate::outcome::TimeoutError;
+use crate::threads::background;
+use crate::threads::parking::CurrentParker;
+use crate::time::ClockHold;
+use crate::time::Tick;
+use crate::token::CallerAlarm;
+use crate::{forked, unwind};
 
 use super::cell::SpawnedCall;
 use super::convert::IntoReturn;
+use super::jobs::{self, Place};
 use super::large::is_large;
 use super::verdict::Phase;
 use super::view::{Progress, Wait};
@@ -32,7 +33,7 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    pub(crate) fn new(call: SpawnedCall, place: Option<Place>) -> Self {
+    pub(super) fn new(call: SpawnedCall, place: Option<Place>) -> Self {
         Self {
             call,
             place,
@@ -85,7 +86,7 @@ impl InFlight {
     /// worker or a runtime that already has the operation drops it anyway.
     fn dispose(&self) {
         if let Some(Place::Queued(ticket)) = &self.place {
-            let job = workers::withdraw(ticket);
+            let job = jobs::withdraw(ticket);
             let call = self.call.clone();
             background::run(move || {
                 call.op().clear();
@@ -101,7 +102,7 @@ impl InFlight {
         };
         self.call.view().end_with_result(report);
         if let Some(Place::Handed(handed)) = self.place.take() {
-            workers::remember(handed);
+            jobs::remember(handed);
         }
         if let Some(panic) = panic {
             resume_unwind(panic);

@@ -5,17 +5,20 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Mutex;
 
-use crate::deadline::Clock;
-use crate::error::{Cause, TimeoutError};
-use crate::returns::Ending;
-use crate::workers::{self, Job};
-use crate::{forked, parking};
+use crate::forked;
+use crate::outcome::Ending;
+use crate::outcome::{Cause, TimeoutError};
+use crate::threads::parking;
+use crate::time::Clock;
+
+use crate::token::CancelToken;
 
 use super::TokenParam;
-use super::cell::{ByCall, OperationStage, SpawnedCall, Typed};
+use super::cell::{ByCall, OperationStage, SpawnedCall, Typed, WorkerSide};
+use super::jobs::{self, Job};
 use super::large::is_large;
 use super::options::CallOptions;
-use super::propagated::PropagatedToWorker;
+use super::propagated::Propagated;
 use super::report::Classify;
 use super::start::{CallStart, start};
 use super::view::Caller;
@@ -79,11 +82,17 @@ where
         stage: Mutex::new(OperationStage::Ready(ByCall(op, PhantomData::<fn(A)>))),
         classify,
     };
-    submit(SpawnedCall::new(started, caller, op))
+    let (call, token) = SpawnedCall::new(started, caller, op);
+    submit(call, token)
 }
 
-fn submit(call: SpawnedCall) -> Result<InFlight, TimeoutError> {
-    let Ok(place) = workers::submit(Job::Call(call.clone(), PropagatedToWorker::capture())) else {
+fn submit(call: SpawnedCall, token: CancelToken) -> Result<InFlight, TimeoutError> {
+    let side = WorkerSide {
+        call: call.clone(),
+        token,
+        propagated: Propagated::to_worker(),
+    };
+    let Ok(place) = jobs::submit(Job::Call(side)) else {
         call.leave();
         call.op().clear();
         return Err(call.view().terms.not_started(Cause::NoWorker, None));

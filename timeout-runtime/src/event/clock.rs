@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::frame;
 use crate::registry::Entry;
 
 /// A source of timestamps for events. It does not affect deadlines, which use the monotonic clock.
@@ -35,10 +34,11 @@ impl OwnClock {
         Self(Entry::new(clock))
     }
 
-    /// Reads the clock outside any call. Returns `None` if it panics or is called recursively.
+    /// Reads the clock. Returns `None` if it panics or is called recursively. Called outside any
+    /// call.
     pub(crate) fn read(&self) -> Option<SystemTime> {
         let mut now = None;
-        frame::outside(|| self.0.call(|clock| now = Some(clock.now())));
+        self.0.call(|clock| now = Some(clock.now()));
         now
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::frame;
 use crate::registry::{Entry, Registry};
 use crate::sync::{AtomicUsize, Mutex, one_per_process};
 
@@ -97,15 +96,14 @@ pub(crate) fn has_listeners(own: Option<&Own>) -> bool {
     own.is_some() || !LISTENERS.is_empty()
 }
 
-/// Delivers `event` to the policy's own listener, then to all registered listeners.
+/// Delivers `event` to the policy's own listener, then to all registered listeners. Called outside
+/// any call.
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
     let registered = LISTENERS.now();
     let registered = registered.as_deref().unwrap_or_default();
-    frame::outside(|| {
-        for listener in own.map(|Own(own)| own).into_iter().chain(registered) {
-            listener.call(|listen| listen(event));
-        }
-    });
+    for listener in own.map(|Own(own)| own).into_iter().chain(registered) {
+        listener.call(|listen| listen(event));
+    }
 }
 
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]

@@ -9,9 +9,8 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use crate::error::{Cause, Rounded};
 use crate::one_line::OneLine;
-use crate::policy::Policy;
+use crate::outcome::{Cause, Rounded};
 use crate::sync::AtomicU64;
 
 /// The id of a call, unique within the process.
@@ -24,14 +23,6 @@ impl CallId {
 
         let last = LAST.fetch_add(1, Ordering::Relaxed);
         Self(NonZeroU64::MIN.saturating_add(last))
-    }
-
-    /// Returns an id for a call that starts now, if a listener would receive its events.
-    ///
-    /// Other calls get an id when their first event is emitted or when they are abandoned.
-    #[inline]
-    pub(crate) fn if_listened_to(policy: &Policy) -> Option<Self> {
-        policy.has_listeners().then(Self::fresh)
     }
 
     /// Returns the id as a number.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::error::Rounded;
 use crate::event::listener::{ListenerHandle, add_listener};
 use crate::event::{Event, EventKind};
 use crate::one_line::OneLine;
+use crate::outcome::Rounded;
 use crate::sync::lock;
 
 /// The number of calls beyond a limit from which advice on that limit is reliable.

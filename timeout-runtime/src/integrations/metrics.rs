@@ -58,10 +58,10 @@ use ::metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
+use crate::call::abandoned;
 use crate::event::listener::{ListenerHandle, add_listener};
 use crate::event::{Event, EventKind};
 use crate::one_line::OneLine;
-use crate::workers::abandoned;
 
 const CALLS: &str = "timeout_calls_total";
 const DURATION: &str = "timeout_call_duration_seconds";

@@ -32,7 +32,7 @@ use std::task::{Context, Wake, Waker};
 
 use ::tokio_util::sync::CancellationToken;
 
-use crate::error::Cause;
+use crate::outcome::Cause;
 use crate::token::node::NodeWeak;
 use crate::token::{CancelToken, Registration};
 

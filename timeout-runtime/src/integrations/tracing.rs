@@ -26,10 +26,10 @@
 
 use ::tracing::{Dispatch, Level, Span, dispatcher, event, field};
 
+use crate::context::propagator::{PropagatorHandle, add_propagator};
 use crate::event::listener::{ListenerHandle, add_listener};
 use crate::event::{Event, EventKind, Failure};
 use crate::one_line::OneLine;
-use crate::propagator::{PropagatorHandle, add_propagator};
 
 /// Makes operations on workers and in tasks run inside the span of their caller.
 ///
@@ -115,7 +115,7 @@ fn failure<'a>(kind: &'a EventKind<'a>) -> Option<&'a Failure<'a>> {
     }
 }
 
-fn cause(kind: &EventKind<'_>) -> Option<crate::error::Cause> {
+fn cause(kind: &EventKind<'_>) -> Option<crate::outcome::Cause> {
     match kind {
         EventKind::NotStarted(cause) => Some(*cause),
         _ => None,

@@ -6,10 +6,10 @@ use std::panic::catch_unwind;
 use std::time::{Duration, SystemTime};
 
 use super::OneLine;
-use crate::deadline::Deadline;
-use crate::error::{Cause, InvalidLimit, Reason, TimeoutError};
 use crate::event::{CallId, Event, EventKind, Failure};
-use crate::returns::{Ending, panic_on_timeout};
+use crate::outcome::{Cause, InvalidLimit, Reason, TimeoutError};
+use crate::outcome::{Ending, panic_on_timeout};
+use crate::time::Deadline;
 
 /// Line breaks, terminal codes, bidirectional controls, invisible characters.
 const NASTY: &str = "a\n\r\t\u{b}\u{c}\0\u{1b}[31m\u{7f}\u{85}\u{9b}\u{2028}\u{2029}\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\

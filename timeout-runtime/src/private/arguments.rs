@@ -4,7 +4,7 @@
 //! trait, the compiler then shows the message of the trait and the place in the code of the user.
 //! For a function with a bound, it would show the bound in this file.
 
-use crate::error::TimeoutError;
+use crate::outcome::TimeoutError;
 
 /// An argument that moves to another thread.
 #[diagnostic::on_unimplemented(

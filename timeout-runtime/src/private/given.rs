@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::call::checked::Checked;
 use crate::call::options::CallOptions;
-use crate::deadline::Deadline;
-use crate::error::TimeoutError;
+use crate::outcome::TimeoutError;
+use crate::time::Deadline;
 use crate::token::CancelToken;
 
 /// Declares the trait of the type that an option takes. It checks values of a known type, such as

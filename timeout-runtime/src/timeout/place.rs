@@ -31,8 +31,8 @@ use crate::call::returned_future::{ReturnedFutureCall, returned_future};
 use crate::call::task;
 use crate::call::waiter::{InFlight, Launch, WaitingCall};
 use crate::call::worker;
-use crate::error::TimeoutError;
-use crate::returns::{Ending, of_result};
+use crate::outcome::TimeoutError;
+use crate::outcome::{Ending, of_result};
 use crate::token::CancelToken;
 
 /// Sync operations run on a worker, async ones are polled in place.

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use crate::call::convert::{IntoOutcome, IntoResult};
-use crate::error::TimeoutError;
 use crate::outcome::Outcome;
+use crate::outcome::TimeoutError;
 use crate::token::CancelToken;
 
 use super::Timeout;

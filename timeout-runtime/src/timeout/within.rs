@@ -15,11 +15,11 @@ use crate::call::convert::IntoReturn;
 use crate::call::options::CallOptions;
 use crate::call::returned_future::{ReturnedFutureCall, returned_future};
 use crate::call::worker;
-use crate::deadline::Deadline;
-use crate::error::TimeoutError;
-use crate::policy::{Policy, PolicyRef};
-use crate::returns::Ending;
+use crate::outcome::Ending;
+use crate::outcome::TimeoutError;
 use crate::sync::lock;
+use crate::terms::{Policy, PolicyRef};
+use crate::time::Deadline;
 use crate::token::CancelToken;
 
 /// Runs `future` within `limit`, as an annotated function would: its token is cancelled at the

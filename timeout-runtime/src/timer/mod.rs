@@ -18,21 +18,26 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::memory::Table;
-use crate::parking::{self, Parker};
-use crate::sync::{AtomicU32, Mutex, Ordering, lock, one_per_process};
-use crate::tick::Tick;
-use crate::token::node::NodeWeak;
+use crate::sync::{AtomicU32, Mutex, Ordering, const_fn, lock};
+use crate::threads::parking::{self, Parker};
+use crate::time::Tick;
 use crate::{forked, threads, unwind};
 
 pub(crate) use queue::Key;
 use queue::{Entry, Queue};
 
 /// What an alarm does.
-pub(crate) enum Alarm {
-    /// Wakes the caller of a call, which then reads its clock.
+pub(crate) enum Alarm<F> {
+    /// Wakes a task, which then reads its clock.
     Wake(Option<Waker>),
-    /// Cancels a token at its deadline.
-    Fire(NodeWeak),
+    /// Runs code of the layer above.
+    Fire(F),
+}
+
+/// Code that runs at the time of its alarm, on a thread of the timer.
+pub(crate) trait Fire: Send + 'static {
+    /// Runs the code, which must not panic.
+    fn fire(self);
 }
 
 /// What a thread of the timer does.
@@ -65,15 +70,16 @@ impl Thread {
     }
 }
 
-struct Timer {
-    state: Mutex<State>,
+/// The alarms of this process, and the threads that fire them.
+pub(crate) struct Timer<F> {
+    state: Mutex<State<F>>,
     /// How many alarms have fired. It wraps around.
     fired_alarms: AtomicU32,
 }
 
-struct State {
+struct State<F> {
     queue: Queue,
-    armed: Table<Alarm>,
+    armed: Table<Alarm<F>>,
     keeper: Option<Thread>,
     /// Since when the keeper runs code of an alarm, which may block.
     firing: Option<Tick>,
@@ -82,66 +88,49 @@ struct State {
     deputy: Option<Thread>,
 }
 
-one_per_process! {
-    static TIMER: Timer = Timer {
-        state: Mutex::new(State::EMPTY),
-        fired_alarms: AtomicU32::new(0),
-    };
-}
-
-/// The number of alarms that have fired. While it stays the same, no alarm has fired.
-#[inline]
-pub(crate) fn fired_alarms() -> u32 {
-    TIMER.fired_alarms.load(Ordering::Acquire)
-}
-
-/// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads its
-/// clock itself.
-pub(crate) fn arm(at: Tick, alarm: Alarm) -> Option<Key> {
-    TIMER.arm(at, alarm)
-}
-
-/// Makes the alarm wake `waker` from now on. Returns `false` if it has fired.
-pub(crate) fn rearm(key: Key, waker: Waker) -> bool {
-    TIMER.rearm(key, waker)
-}
-
-/// Starts the threads of the timer, unless they run.
-pub(crate) fn start() -> io::Result<()> {
-    TIMER.start()
-}
-
-/// Disarms an alarm. Nothing happens if it has fired.
-pub(crate) fn disarm(key: Key) {
-    TIMER.disarm(key);
-}
-
 /// An alarm whose code runs for longer blocks the keeper. The deputy checks at this interval.
 const STUCK: Duration = Duration::from_millis(10);
 
-impl Timer {
+impl<F: Fire> Timer<F> {
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self {
+                state: Mutex::new(State::EMPTY),
+                fired_alarms: AtomicU32::new(0),
+            }
+        }
+    }
+
+    /// The number of alarms that have fired. While it stays the same, no alarm has fired.
+    #[inline]
+    pub(crate) fn fired_alarms(&self) -> u32 {
+        self.fired_alarms.load(Ordering::Acquire)
+    }
+
     /// Starts both threads, unless they run.
-    fn start(&'static self) -> io::Result<()> {
+    pub(crate) fn start(&'static self) -> io::Result<()> {
         let mut state = lock(&self.state);
         self.start_keeper(&mut state)?;
         self.start_deputy(&mut state)
     }
 
-    fn start_keeper(&'static self, state: &mut State) -> io::Result<()> {
+    fn start_keeper(&'static self, state: &mut State<F>) -> io::Result<()> {
         if state.keeper.is_none() {
             state.keeper = Some(spawn("timeout-timer", |parker| self.keep(&parker))?);
         }
         Ok(())
     }
 
-    fn start_deputy(&'static self, state: &mut State) -> io::Result<()> {
+    fn start_deputy(&'static self, state: &mut State<F>) -> io::Result<()> {
         if state.deputy.is_none() {
             state.deputy = Some(spawn("timeout-deputy", |parker| self.deputize(&parker))?);
         }
         Ok(())
     }
 
-    fn arm(&'static self, at: Tick, alarm: Alarm) -> Option<Key> {
+    /// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads its
+    /// clock itself.
+    pub(crate) fn arm(&'static self, at: Tick, alarm: Alarm<F>) -> Option<Key> {
         if threads::is_in_hook() {
             return None;
         }
@@ -166,7 +155,8 @@ impl Timer {
         Some(key)
     }
 
-    fn rearm(&self, key: Key, waker: Waker) -> bool {
+    /// Makes the alarm wake `waker` from now on. Returns `false` if it has fired.
+    pub(crate) fn rearm(&self, key: Key, waker: Waker) -> bool {
         parking::replace_waker_with(
             &self.state,
             |state| match state.armed.get_mut(key.0) {
@@ -177,7 +167,8 @@ impl Timer {
         )
     }
 
-    fn disarm(&self, key: Key) {
+    /// Disarms an alarm. Nothing happens if it has fired.
+    pub(crate) fn disarm(&self, key: Key) {
         let mut state = lock(&self.state);
         let State { queue, armed, .. } = &mut *state;
         let Some(taken_back) = armed.remove(key.0) else {
@@ -252,13 +243,29 @@ impl Timer {
     }
 
     /// An alarm fires: makes the deputy watch it. Returns the parker to unpark for that.
-    fn stand_by(&'static self, state: &mut State, now: Tick) -> Option<Arc<Parker>> {
+    fn stand_by(&'static self, state: &mut State<F>, now: Tick) -> Option<Arc<Parker>> {
         if state.next().is_never() {
             return None;
         }
         self.start_deputy(state).ok()?;
         let soon = now.plus(2 * STUCK);
         state.deputy.as_mut()?.look_by(soon)
+    }
+
+    /// Makes the threads read the clock.
+    #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
+    pub(crate) fn look_again(&self) {
+        let state = lock(&self.state);
+        for thread in state.keeper.iter().chain(&state.deputy) {
+            thread.parker.unpark();
+        }
+    }
+
+    /// The number of armed alarms, and of entries in the queue.
+    #[cfg(test)]
+    fn pending(&self) -> (usize, usize) {
+        let state = lock(&self.state);
+        (state.armed.len(), state.queue.len())
     }
 }
 
@@ -276,23 +283,7 @@ fn spawn(name: &str, run: impl FnOnce(Arc<Parker>) + Send + 'static) -> io::Resu
     })
 }
 
-/// Makes the threads read the clock.
-#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
-pub(crate) fn look_again() {
-    let state = lock(&TIMER.state);
-    for thread in state.keeper.iter().chain(&state.deputy) {
-        thread.parker.unpark();
-    }
-}
-
-/// The number of armed alarms, and of entries in the queue.
-#[cfg(test)]
-pub(crate) fn pending() -> (usize, usize) {
-    let state = lock(&TIMER.state);
-    (state.armed.len(), state.queue.len())
-}
-
-impl State {
+impl<F> State<F> {
     const EMPTY: Self = Self {
         queue: Queue::new(),
         armed: Table::new(),
@@ -312,37 +303,38 @@ impl State {
         self.first().map_or(Tick::NEVER, |first| first.at)
     }
 
-    fn take_first(&mut self) -> Option<Alarm> {
+    fn take_first(&mut self) -> Option<Alarm<F>> {
         let first = self.first()?;
         self.queue.pop(first);
         self.armed.remove(first.key.0)
     }
 }
 
-fn fire(alarm: Alarm) {
+fn fire<F: Fire>(alarm: Alarm<F>) {
     match alarm {
         Alarm::Wake(Some(waker)) => unwind::contain(|| waker.wake()),
         Alarm::Wake(None) => {}
-        Alarm::Fire(token) => {
-            if let Some(token) = token.upgrade() {
-                token.expire();
-            }
-        }
+        Alarm::Fire(code) => code.fire(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parking::CurrentParker;
+    use crate::threads::parking::CurrentParker;
+    use crate::token::node::TIMER;
 
     #[test]
     fn dead_alarms_are_thrown_out_once_they_are_the_majority() {
         let far = Tick::now().plus(Duration::from_secs(3600));
         for _ in 0..10_000 {
-            disarm(arm(far, Alarm::Wake(Some(Waker::noop().clone()))).unwrap());
+            TIMER.disarm(
+                TIMER
+                    .arm(far, Alarm::Wake(Some(Waker::noop().clone())))
+                    .unwrap(),
+            );
         }
-        let (armed, entries) = pending();
+        let (armed, entries) = TIMER.pending();
         assert!(
             entries <= 2 * armed + queue::FEW + 1,
             "{entries} for {armed}"
@@ -351,20 +343,21 @@ mod tests {
 
     #[test]
     fn an_earlier_alarm_wakes_the_sleeping_thread() {
-        let far = arm(
-            Tick::now().plus(Duration::from_secs(3600)),
-            Alarm::Wake(Some(Waker::noop().clone())),
-        )
-        .unwrap();
+        let far = TIMER
+            .arm(
+                Tick::now().plus(Duration::from_secs(3600)),
+                Alarm::Wake(Some(Waker::noop().clone())),
+            )
+            .unwrap();
         let at = Tick::now().plus(Duration::from_millis(5));
         let parker = CurrentParker::get();
         let waker = || parker.waker().clone();
-        let soon = arm(at, Alarm::Wake(Some(waker()))).unwrap();
-        while rearm(soon, waker()) {
+        let soon = TIMER.arm(at, Alarm::Wake(Some(waker()))).unwrap();
+        while TIMER.rearm(soon, waker()) {
             parker.park_until(Tick::NEVER);
         }
         assert!(Tick::now() >= at);
-        disarm(far);
+        TIMER.disarm(far);
     }
 }
 

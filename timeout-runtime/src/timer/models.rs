@@ -3,11 +3,11 @@
 
 use super::*;
 use crate::CancelToken;
-use crate::deadline::{Clock, Deadline};
 use crate::sync::model_env;
 use crate::sync::thread::{self, Thread as Handle};
-use crate::terms::Terms;
-use crate::token::node::{NodeRef, Watch};
+use crate::time::{Clock, Deadline};
+use crate::token::node::{NodeRef, TIMER, Watch};
+use crate::token::{Expiry, Owner};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::Wake;
@@ -194,8 +194,8 @@ fn an_alarm_is_rearmed_or_rings_and_another_in_its_place_stays() {
 fn a_token_that_is_linked_while_a_deadline_comes_hears_it() {
     model_env::check(PREEMPTIONS, || {
         let at = after(5);
-        let terms = Terms::context(Deadline::on(Clock::Real, at));
-        let token = CancelToken(NodeRef::new(terms, Watch::Clocked, &[]));
+        let expiry = Expiry::of_context(Deadline::on(Clock::Real, at));
+        let token = CancelToken(NodeRef::new(Owner::None, expiry, Watch::Clocked, &[]));
         let time = spawn(|| model_env::advance(5 * MS));
         let child = token.child();
         let bell = Bell::new(at);
@@ -336,6 +336,6 @@ fn each_of_many_alarms_rings_once_or_was_disarmed() {
             assert!(rings.iter().all(|bell| bell.rings() == 1));
             assert!(silent.iter().all(|bell| bell.rings() == 0));
         }
-        assert_eq!(pending().0, 0);
+        assert_eq!(TIMER.pending().0, 0);
     });
 }

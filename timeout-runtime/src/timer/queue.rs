@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::memory::Shrink;
-use crate::tick::Tick;
+use crate::time::Tick;
 
 /// Identifies an armed alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,16 +5,15 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
 use std::vec;
 
-use crate::error::{Cause, Reason};
-use crate::frame;
 use crate::memory::Table;
-use crate::muted;
-use crate::parking;
+use crate::outcome::{Cause, Reason};
+use crate::registry::muted;
 use crate::sync::lock;
+use crate::threads::parking;
 use crate::timer;
 use crate::unwind::{self, Kept};
 
-use super::node::{NodeRef, NodeWeak};
+use super::node::{NodeRef, NodeWeak, TIMER};
 use super::parents::{self, Link, Parents};
 
 /// A function that runs when a token is cancelled.
@@ -43,13 +42,11 @@ impl Callback {
         TakeBack(Arc::downgrade(&self.0))
     }
 
-    /// Runs the function outside any call, unless it was taken back. A panic ends in it.
+    /// Runs the function, unless it was taken back. A panic ends in it.
     pub(crate) fn run(self) {
         let Self(cell) = self;
         if let Some(function) = cell.take().and_then(Kept::take) {
-            muted::mute(&cell.muted, || {
-                frame::outside(|| unwind::contain(function));
-            });
+            muted::mute(&cell.muted, || unwind::contain(function));
         }
     }
 }
@@ -158,7 +155,10 @@ impl Links {
         } = self;
         unwind::drop_catching(caller_waker);
         if let Some(mut more) = more {
-            more.alarm.take().into_iter().for_each(timer::disarm);
+            more.alarm
+                .take()
+                .into_iter()
+                .for_each(|key| TIMER.disarm(key));
             more.waiters.take_all().for_each(unwind::drop_catching);
             more.unwoken.for_each(unwind::drop_catching);
             unwind::drop_catching(more.reason.take());

@@ -1,7 +1,10 @@
 //! [`CancelToken`]: tells an operation that its time is up.
 
+mod caller_alarm;
+mod expiry;
 pub(crate) mod links;
 pub(crate) mod node;
+mod owner;
 mod parents;
 mod wait;
 
@@ -11,13 +14,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use crate::deadline::Deadline;
-use crate::error::{Cause, Reason, TimeoutError};
-use crate::frame;
-use crate::terms::Terms;
+use crate::outcome::{Cause, Reason, TimeoutError};
+use crate::time::Deadline;
 
 use node::{NodeRef, Watch};
 
+pub(crate) use caller_alarm::CallerAlarm;
+pub(crate) use expiry::Expiry;
+pub(crate) use owner::Owner;
 pub use wait::{Cancelled, CancelledOwned, Registration};
 
 /// Tells an operation to stop.
@@ -48,13 +52,7 @@ impl CancelToken {
     /// A token without a parent and without a deadline.
     #[must_use]
     pub fn new() -> Self {
-        Self(NodeRef::new(Terms::None, Watch::Watched, &[]))
-    }
-
-    /// The token of the current call. Outside any call: a new token.
-    #[must_use]
-    pub fn current() -> Self {
-        frame::current().map_or_else(Self::new, |outer| outer.token)
+        Self::below(&[])
     }
 
     /// A token that is cancelled with this one, and can also be cancelled alone.
@@ -64,7 +62,8 @@ impl CancelToken {
     }
 
     fn below(parents: &[NodeRef]) -> Self {
-        Self(NodeRef::new(Terms::None, Watch::Watched, parents))
+        let watch = Watch::Watched;
+        Self(NodeRef::new(Owner::None, Expiry::NEVER, watch, parents))
     }
 
     /// A token that is cancelled with the first of `parents`, and with its cause.
@@ -212,7 +211,7 @@ impl Hash for CancelToken {
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CancelToken")
-            .field("name", &self.0.with_call_terms(Terms::name))
+            .field("name", &self.0.name())
             .field("cause", &self.cause())
             .finish()
     }

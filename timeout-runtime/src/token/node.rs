@@ -33,16 +33,16 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use crate::call::cell::CallCell;
-use crate::deadline::{Clock, Deadline};
-use crate::error::{Cause, Reason, TimeoutError};
-use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock};
+use crate::outcome::{Cause, Reason, TimeoutError};
+use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock, one_per_process};
 use crate::terms::Terms;
-use crate::tick::Tick;
-use crate::timer;
+use crate::time::{Clock, Deadline, Tick};
+use crate::timer::{Fire, Timer};
 use crate::unwind;
 
+use super::expiry::Expiry;
 use super::links::Links;
+use super::owner::Owner;
 use super::parents::{Link, Parents};
 
 mod propagate;
@@ -93,7 +93,8 @@ pub(crate) struct Head {
     state: AtomicU8,
     /// Set once all tokens below are cancelled and their waiters are woken.
     reached: AtomicU8,
-    terms: Terms,
+    expiry: Expiry,
+    owner: Owner,
     links: Mutex<Links>,
 }
 
@@ -106,20 +107,23 @@ impl<C: ?Sized> Deref for Node<C> {
     }
 }
 
+/// What a call stores beside its token. The token never reads it.
+type Cargo = dyn Send + Sync;
+
 /// A shared node: that of a token alone, or that of a call whose operation runs elsewhere. The
 /// state of the first is at a fixed offset; the offset of the second depends on the alignment of
-/// the operation, which takes one more load.
+/// the cargo, which takes one more load.
 #[derive(Clone)]
 pub(crate) enum NodeRef {
     Token(Arc<Node<()>>),
-    Call(Arc<Node<CallCell>>),
+    Call(Arc<Node<Cargo>>),
 }
 
 /// As `NodeRef`, without keeping the node alive.
 #[derive(Clone)]
 pub(crate) enum NodeWeak {
     Token(Weak<Node<()>>),
-    Call(Weak<Node<CallCell>>),
+    Call(Weak<Node<Cargo>>),
 }
 
 // A panic leaves no node half changed: all code of users runs outside its lock.
@@ -149,17 +153,31 @@ impl Deref for NodeRef {
     }
 }
 
+one_per_process! {
+    /// Cancels tokens and wakes tasks at their deadlines.
+    pub(crate) static TIMER: Timer<NodeWeak> = Timer::new();
+}
+
+impl Fire for NodeWeak {
+    fn fire(self) {
+        if let Some(node) = self.upgrade() {
+            node.expire();
+        }
+    }
+}
+
 impl Head {
-    pub(crate) fn new(terms: Terms, watch: Watch) -> Self {
+    pub(crate) fn new(owner: Owner, expiry: Expiry, watch: Watch) -> Self {
         let state = match watch {
-            _ if terms.cancels_at().is_never() => PLAIN,
+            _ if expiry.at.is_never() => PLAIN,
             Watch::Watched => WATCHED,
             Watch::Clocked => CLOCKED,
         };
         Self {
             state: AtomicU8::new(state),
             reached: AtomicU8::new(0),
-            terms,
+            expiry,
+            owner,
             links: Mutex::new(Links::default()),
         }
     }
@@ -168,8 +186,8 @@ impl Head {
 impl NodeRef {
     /// A token below `parents`, cancelled already if one of them is.
     #[inline]
-    pub(crate) fn new(terms: Terms, watch: Watch, parents: &[Self]) -> Self {
-        let head = Head::new(terms, watch);
+    pub(crate) fn new(owner: Owner, expiry: Expiry, watch: Watch, parents: &[Self]) -> Self {
+        let head = Head::new(owner, expiry, watch);
         let node = Self::Token(Arc::new(Node { head, cargo: () }));
         if !parents.is_empty() {
             node.link(parents);
@@ -187,7 +205,9 @@ impl NodeRef {
     /// Links this token, which was created before its call, below the node of the call that has
     /// begun now.
     pub(crate) fn begin(&self, call: &Self) {
-        self.terms.begin(&call.terms);
+        if let Some(terms) = call.terms() {
+            self.owner.begin(terms);
+        }
         self.link(std::slice::from_ref(call));
     }
 
@@ -232,9 +252,9 @@ impl NodeRef {
 impl Head {
     /// The node of the call that this token was created for, once that call has begun.
     fn call(&self) -> Option<NodeRef> {
-        match self.terms {
-            Terms::Unstarted(_) => self.first_parent(),
-            _ => None,
+        match self.owner {
+            Owner::Later(_) => self.first_parent(),
+            Owner::None | Owner::Call(_) => None,
         }
     }
 
@@ -268,7 +288,7 @@ impl Head {
 
     /// As `cause`, without regard to the parents.
     fn cause_by_itself(&self) -> Option<Cause> {
-        if self.known_cause().is_none() && self.terms.is_due() {
+        if self.known_cause().is_none() && self.expiry.cause_if_due().is_some() {
             self.expire();
         }
         self.known_cause()
@@ -299,23 +319,28 @@ impl Head {
     /// The error of this token, if it is cancelled.
     pub(crate) fn error(&self) -> Option<TimeoutError> {
         let (cause, reason) = self.cancellation()?;
-        Some(self.with_call_terms(|terms| terms.error(cause, terms.elapsed(), true, reason)))
+        Some(self.with_owner(|owner| owner.error(cause, reason)))
     }
 
-    /// Calls `say` with the terms of the call that this token belongs to. A token below another one
-    /// belongs to the same call.
-    pub(crate) fn with_call_terms<T>(&self, say: impl FnOnce(&Terms) -> T) -> T {
-        if !matches!(self.terms, Terms::None) {
-            return say(&self.terms);
+    /// The name of the call that this token belongs to.
+    pub(crate) fn name(&self) -> &'static str {
+        self.with_owner(Owner::name)
+    }
+
+    /// Calls `f` with the call that this token belongs to. A token below another one belongs to the
+    /// same call.
+    fn with_owner<T>(&self, f: impl FnOnce(&Owner) -> T) -> T {
+        if !self.owner.is_none() {
+            return f(&self.owner);
         }
         let mut above = self.first_parent();
         while let Some(node) = &above {
-            if !matches!(node.terms, Terms::None) {
-                return say(&node.terms);
+            if !node.owner.is_none() {
+                return f(&node.owner);
             }
             above = node.first_parent();
         }
-        say(&Terms::None)
+        f(&Owner::None)
     }
 
     /// Identifies this node among all others.
@@ -323,8 +348,13 @@ impl Head {
         ptr::from_ref(self)
     }
 
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.terms
+    /// The terms of the call that this is the token of, once the call has started.
+    pub(crate) fn terms(&self) -> Option<&Terms> {
+        self.owner.terms()
+    }
+
+    pub(crate) fn expiry(&self) -> &Expiry {
+        &self.expiry
     }
 
     /// The call has ended in time: removes its deadline and its caller's waker. Tokens above still
@@ -339,7 +369,7 @@ impl Head {
         drop(links);
         unwind::drop_catching(caller_waker);
         if let Some(key) = alarm {
-            timer::disarm(key);
+            TIMER.disarm(key);
         }
         if let Some(call) = self.call() {
             call.disarm();
@@ -371,7 +401,8 @@ impl Head {
     /// own, and deadlines above are removed but never moved forward.
     fn has_nearest_deadline(&self) -> bool {
         let is_live = self.state.load(Ordering::Acquire) != PLAIN;
-        is_live && self.terms.is_call() && self.terms.cancels_at_deadline() && self.call().is_none()
+        let is_call = matches!(&self.owner, Owner::Call(terms) if terms.cancels_at_deadline());
+        is_live && is_call
     }
 
     fn parents(&self) -> Vec<NodeRef> {
@@ -383,10 +414,7 @@ impl Head {
     /// When a reader must cancel the token, if only readers do.
     pub(crate) fn unwatched_deadline(&self) -> Tick {
         match self.state.load(Ordering::Acquire) {
-            CLOCKED => self
-                .terms
-                .clock()
-                .cross(Clock::Real, self.terms.cancels_at()),
+            CLOCKED => self.expiry.clock.cross(Clock::Real, self.expiry.at),
             _ => Tick::NEVER,
         }
     }
@@ -398,14 +426,14 @@ impl Head {
         }
         match self.state.load(Ordering::Acquire) {
             PLAIN => None,
-            _ => self.terms.caller_end(),
+            _ => self.terms().and_then(Terms::caller_end),
         }
     }
 
     fn own_deadline(&self) -> Deadline {
         match self.state.load(Ordering::Acquire) {
             PLAIN => Deadline::never(),
-            _ => Deadline::on(self.terms.clock(), self.terms.cancels_at()),
+            _ => self.expiry.deadline(),
         }
     }
 

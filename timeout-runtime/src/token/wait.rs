@@ -7,10 +7,10 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::deadline::Clock;
-use crate::error::{Cause, TimeoutError};
-use crate::parking::CurrentParker;
-use crate::tick::Tick;
+use crate::outcome::{Cause, TimeoutError};
+use crate::threads::parking::CurrentParker;
+use crate::time::Clock;
+use crate::time::Tick;
 
 use super::CancelToken;
 use super::links::{Callback, TakeBack};
@@ -69,28 +69,9 @@ impl CancelToken {
         self.run_until_cancelled(future).await
     }
 
-    /// Runs `callback` when the token is cancelled, or immediately if it is cancelled already. This
-    /// is how blocking I/O is interrupted: shut the socket down, kill the child.
-    ///
-    /// A deadline runs its callbacks on background threads, several at a time;
-    /// [`cancel`](Self::cancel) runs them on its own thread. Callbacks run outside any call. A
-    /// panic ends in the callback. A callback is dropped with its token: if all clones of a token
-    /// are dropped, it is not called.
-    ///
-    /// Bind the registration to a name (`let _registration = ..`). With `let _ = ..` it is dropped
-    /// immediately, and the callback with it.
-    ///
-    /// ```
-    /// use std::sync::mpsc;
-    /// use timeout_runtime::CancelToken;
-    ///
-    /// let (sender, receiver) = mpsc::channel();
-    /// let token = CancelToken::new();
-    /// let _registration = token.on_cancel(move || sender.send("closed").unwrap());
-    /// token.cancel();
-    /// assert_eq!(receiver.recv(), Ok("closed"));
-    /// ```
-    pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
+    /// Registers `callback`, which runs when the token is cancelled, or immediately if it is
+    /// cancelled already.
+    pub(crate) fn register(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
         self.0.ensure_timer();
         let callback = Callback::new(callback);
         let take_back = callback.downgrade();

@@ -108,7 +108,7 @@ fn failures_count_as_completed_calls() {
 fn calls_that_did_not_start_and_late_events_do_not_count() {
     let latency = calls(1, 0);
     for kind in [
-        EventKind::NotStarted(crate::error::Cause::NoWorker),
+        EventKind::NotStarted(crate::outcome::Cause::NoWorker),
         EventKind::AbandonedWorkerSucceeded,
         EventKind::AbandonedWorkerFailed(Failure::Error("no".into())),
     ] {

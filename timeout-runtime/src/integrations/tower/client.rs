@@ -11,8 +11,8 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::context::CallContext;
-use crate::deadline::Deadline;
-use crate::error::Cause;
+use crate::outcome::Cause;
+use crate::time::Deadline;
 use crate::token::CancelToken;
 
 use super::header::DeadlineHeader;

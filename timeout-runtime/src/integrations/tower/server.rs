@@ -13,7 +13,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::context::{CallContext, Scope};
-use crate::deadline::Deadline;
+use crate::time::Deadline;
 
 use super::body::ServerBody;
 use super::grpc::{self, grpc_status};

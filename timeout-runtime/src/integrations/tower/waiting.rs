@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::deadline::Deadline;
+use crate::time::Deadline;
 
 use super::server::{ServerLayer, ServerService};
 

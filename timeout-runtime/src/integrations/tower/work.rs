@@ -2,10 +2,10 @@
 
 use std::task::Context;
 
-use crate::alarm::CallerAlarm;
 use crate::context::CallContext;
-use crate::deadline::Deadline;
-use crate::error::Cause;
+use crate::outcome::Cause;
+use crate::time::Deadline;
+use crate::token::CallerAlarm;
 use crate::token::{CancelToken, DropGuard};
 
 /// The operations of one request. Dropping it before its [`end`](Self::end) cancels them.

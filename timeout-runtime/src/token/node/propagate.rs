@@ -5,13 +5,14 @@ use std::iter;
 use std::ops::Deref;
 use std::task::Waker;
 
-use crate::error::{Cause, Reason};
+use crate::outcome::{Cause, Reason};
 use crate::sync::{Ordering, lock};
-use crate::terms::Terms;
-use crate::{background, timer, unwind};
+use crate::threads::background;
+use crate::unwind;
 
 use super::super::links::{Callback, ToNotify};
-use super::{Head, NodeRef, NodeWeak, PLAIN, code};
+use super::super::owner::Owner;
+use super::{Head, NodeRef, NodeWeak, PLAIN, TIMER, code};
 
 /// Runs each callback on a background thread.
 fn run_callbacks(callbacks: Vec<Callback>) {
@@ -35,11 +36,10 @@ pub(super) enum Trigger {
 impl Head {
     /// The cause in this node when a parent is cancelled with `cause`.
     pub(super) fn cause_from_parent(&self, cause: Cause) -> Cause {
-        match self.terms {
-            // The node of the call has translated it already.
-            Terms::Unstarted(_) => cause,
-            _ if self.terms.is_call() => cause.entering(),
-            _ => cause,
+        match self.owner {
+            Owner::Call(_) => cause.entering(),
+            // The node of a later call has translated it already.
+            Owner::Later(_) | Owner::None => cause,
         }
     }
 
@@ -117,8 +117,16 @@ impl Head {
             }
         }
         to_notify.parked.drain(..).for_each(Waker::wake);
-        to_notify.alarms.drain(..).for_each(timer::disarm);
+        to_notify.alarms.drain(..).for_each(|key| TIMER.disarm(key));
         to_notify
+    }
+
+    /// Whether the deadline of a call with `cancel = false` has passed.
+    fn has_outlived_deadline(&self) -> bool {
+        let Some(terms) = self.terms() else {
+            return false;
+        };
+        !terms.cancels_at_deadline() && terms.clock().has_visibly_reached(terms.deadline())
     }
 
     /// Cancels this one token, unless it is cancelled, and collects what the cancellation notifies.
@@ -131,23 +139,23 @@ impl Head {
         if self.known_cause().is_none() {
             // For `Trigger::Deadline` the clock was read. The call may have ended in time since.
             let is_live = self.state.load(Ordering::Acquire) != PLAIN;
-            let is_due = is_live && (matches!(trigger, Trigger::Deadline) || self.terms.is_due());
-            let (cause, reason) = match trigger {
-                Trigger::Earlier(cause, reason) => (cause, reason),
+            let due = match trigger {
+                _ if !is_live => None,
+                Trigger::Deadline => Some(self.expiry.cause()),
+                _ => self.expiry.cause_if_due(),
+            };
+            let (cause, reason) = match (trigger, due) {
+                (Trigger::Earlier(cause, reason), _) => (cause, reason),
                 // A canceller that comes after the deadline is not the cause.
-                _ if is_due => (self.terms.deadline_cause(), None),
-                Trigger::From(cause, reason) => (cause, reason),
-                Trigger::Deadline => return false,
+                (_, Some(cause)) => (cause, None),
+                (Trigger::From(cause, reason), None) => (cause, reason),
+                (Trigger::Deadline, None) => return false,
             };
             if reason.is_some() {
                 links.more().reason = reason;
             }
             // With `cancel = false` the deadline does not cancel the token, but it came first.
-            let terms = &self.terms;
-            if terms.is_call()
-                && !terms.cancels_at_deadline()
-                && terms.has_reached(terms.deadline())
-            {
+            if self.has_outlived_deadline() {
                 links.more().after_deadline = true;
             }
             self.state.store(code(cause), Ordering::Release);

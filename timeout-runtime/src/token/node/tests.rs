@@ -81,6 +81,12 @@ fn ended_calls_leave_no_link_on_a_parent_that_outlives_them() {
     }
 }
 
+/// The token of a context with this deadline.
+fn token(deadline: Deadline, watch: Watch, parents: &[NodeRef]) -> CancelToken {
+    let expiry = Expiry::of_context(deadline);
+    CancelToken(NodeRef::new(Owner::None, expiry, watch, parents))
+}
+
 fn error() -> TimeoutError {
     TimeoutError::new("test", Cause::Cancelled, None, Duration::ZERO, true, None)
 }
@@ -88,8 +94,7 @@ fn error() -> TimeoutError {
 #[test]
 fn a_deadline_is_found_through_lines_that_meet_again() {
     let far = Deadline::after(Duration::from_secs(3600));
-    let terms = Terms::context(far);
-    let mut token = CancelToken(NodeRef::new(terms, Watch::Watched, &[]));
+    let mut token = token(far, Watch::Watched, &[]);
     for _ in 0..64 {
         token = CancelToken::linked([token.child(), token.child()]);
     }
@@ -97,16 +102,10 @@ fn a_deadline_is_found_through_lines_that_meet_again() {
 }
 
 #[test]
-fn the_nearest_deadline_above_holds_whatever_else_there_is() {
+fn the_nearest_deadline_of_all_ancestors_is_the_deadline() {
     let near = Deadline::after(Duration::from_secs(60));
     let far = Deadline::after(Duration::from_secs(3600));
-    let token = |deadline, above: &[NodeRef]| {
-        CancelToken(NodeRef::new(
-            Terms::context(deadline),
-            Watch::Clocked,
-            above,
-        ))
-    };
+    let token = |deadline, parents: &[NodeRef]| token(deadline, Watch::Clocked, parents);
     let tokens = [
         token(near, &[]),
         token(far, &[]),
@@ -123,11 +122,10 @@ fn the_nearest_deadline_above_holds_whatever_else_there_is() {
 /// Reading such a token is one atomic load, without a clock reading or a clone.
 #[test]
 fn a_watched_deadline_is_left_to_its_watcher() {
-    let terms = Terms::context(Deadline::after(Duration::ZERO));
-    let token = CancelToken(NodeRef::new(terms, Watch::Watched, &[]));
+    let token = token(Deadline::after(Duration::ZERO), Watch::Watched, &[]);
     assert_eq!(token.cause(), None);
     let context = crate::CallContext::detached().with_token(&token);
-    context.run(|| assert!(matches!(crate::frame::is_stopped(), Ok(false))));
+    context.run(|| assert!(matches!(crate::context::frame::is_stopped(), Ok(false))));
     token.0.expire();
     assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
 }

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-use crate::deadline::Clock;
 use crate::sync::{Ordering, lock};
-use crate::timer::{self, Alarm};
+use crate::time::Clock;
+use crate::timer::Alarm;
 
-use super::{CLOCKED, Head, NodeRef, WATCHED};
+use super::{CLOCKED, Head, NodeRef, TIMER, WATCHED};
 
 /// Whether the timer thread was ever refused for a token.
 static ANY_WITHOUT_TIMER: AtomicBool = AtomicBool::new(false);
@@ -27,11 +27,11 @@ impl NodeRef {
     /// Makes the timer cancel the token at its deadline. Returns `false` if there is no timer
     /// thread.
     pub(crate) fn ensure_timer(&self) -> bool {
-        let own = self.terms.cancels_at();
+        let own = self.expiry.at;
         if self.state.load(Ordering::Acquire) != CLOCKED || own.is_never() {
             return true;
         }
-        if self.terms.clock() != Clock::Real {
+        if self.expiry.clock != Clock::Real {
             // With Tokio's paused clock, Tokio wakes the task and the task cancels its own token.
             return true;
         }
@@ -40,7 +40,7 @@ impl NodeRef {
             return true;
         }
         let alarm = Alarm::Fire(self.downgrade());
-        let Some(key) = timer::arm(own, alarm) else {
+        let Some(key) = TIMER.arm(own, alarm) else {
             ANY_WITHOUT_TIMER.store(true, Ordering::Relaxed);
             return false;
         };

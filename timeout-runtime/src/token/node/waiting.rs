@@ -3,7 +3,8 @@
 use std::task::Waker;
 
 use crate::sync::lock;
-use crate::{parking, unwind};
+use crate::threads::parking;
+use crate::unwind;
 
 use super::super::links::{Callback, More};
 use super::Head;

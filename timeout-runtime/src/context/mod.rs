@@ -1,0 +1,331 @@
+//! [`CallContext`]: the deadline and the token that nested calls inherit, as a value.
+
+pub(crate) mod frame;
+pub(crate) mod propagator;
+
+use std::fmt;
+use std::future::Future;
+#[cfg(feature = "tower")]
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::outcome::TimeoutError;
+use crate::time::{Clock, Deadline};
+use crate::token::node::{NodeRef, Watch};
+use crate::token::{CallerAlarm, CancelToken, Expiry, Owner, Registration};
+
+use frame::{Frame, current, enter};
+
+/// The deadline and the token that nested calls inherit.
+///
+/// An annotated call inherits the context of its enclosing call, also on worker threads. Threads
+/// and tasks that you start do not inherit it. Pass the context on with [`run`](Self::run) or
+/// [`scope`](Self::scope):
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::{CallContext, TimeoutError, timeout};
+///
+/// #[timeout(name = "outer", secs = 5)]
+/// fn outer() -> Result<bool, TimeoutError> {
+///     let context = CallContext::current();
+///     let helper = std::thread::spawn(move || {
+///         context.run(|| timeout_runtime::Deadline::current().remaining().is_some())
+///     });
+///     Ok(helper.join().unwrap())
+/// }
+///
+/// assert!(outer()?);
+/// # Ok::<(), TimeoutError>(())
+/// ```
+#[derive(Clone)]
+pub struct CallContext {
+    deadline: Deadline,
+    token: Option<CancelToken>,
+}
+
+impl CallContext {
+    /// Returns the context of the enclosing call, or [`detached`](Self::detached) outside a call.
+    #[must_use]
+    pub fn current() -> Self {
+        match current() {
+            None => Self::detached(),
+            // The token knows the call's own deadline, and drops it when the call ends in time.
+            Some(outer) => Self {
+                deadline: outer.context_deadline,
+                token: Some(outer.token),
+            },
+        }
+    }
+
+    /// Returns a context without deadline and token, for work that continues after its call.
+    #[must_use]
+    pub fn detached() -> Self {
+        Self {
+            deadline: Deadline::never(),
+            token: None,
+        }
+    }
+
+    /// Adds a deadline to the context. The earlier deadline applies.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: impl Into<Deadline>) -> Self {
+        self.deadline = self.deadline.min(deadline.into());
+        self
+    }
+
+    /// Adds a token to the context. Cancelling either token cancels the calls in the context.
+    #[must_use]
+    pub fn with_token(mut self, token: &CancelToken) -> Self {
+        self.token = Some(match &self.token {
+            Some(own) => CancelToken::linked([own, token]),
+            None => token.clone(),
+        });
+        self
+    }
+
+    /// Returns the earlier one of the context's deadline and its token's deadline.
+    ///
+    /// The own deadline of a call that has ended in time no longer counts.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        match &self.token {
+            Some(token) => self.deadline.min(token.deadline()),
+            None => self.deadline,
+        }
+    }
+
+    /// Returns the context's token, or a new token without deadline if there is none.
+    #[must_use]
+    pub fn token(&self) -> CancelToken {
+        self.token.clone().unwrap_or_default()
+    }
+
+    /// Runs `f` inside this context, on the current thread.
+    pub fn run<T>(&self, f: impl FnOnce() -> T) -> T {
+        let mut frame = self.frame();
+        let _entered = enter(&mut frame);
+        f()
+    }
+
+    /// Wraps `future`, so that it is polled and dropped inside this context.
+    ///
+    /// # Cancel safety
+    ///
+    /// The returned future is cancel safe if `future` is.
+    pub fn scope<F: Future>(&self, future: F) -> Scope<F> {
+        Scope {
+            frame: self.frame(),
+            alarm: CallerAlarm::default(),
+            inside: Some(future),
+        }
+    }
+
+    fn frame(&self) -> Frame {
+        let expiry = Expiry::of_context(self.deadline);
+        let parents = self.token.as_slice();
+        match parents {
+            [] if expiry.at.is_never() => Frame::Outside,
+            [token] if expiry.at.is_never() => Frame::Token(token.clone()),
+            // A frame holds a single token, so this one follows the deadline and all parents.
+            _ => {
+                let parents: Vec<NodeRef> = parents.iter().map(|token| token.0.clone()).collect();
+                let node = NodeRef::new(Owner::None, expiry, Watch::Clocked, &parents);
+                Frame::Token(CancelToken(node))
+            }
+        }
+    }
+}
+
+impl Deadline {
+    /// Returns the deadline of the enclosing call, or [`never`](Self::never) outside a call.
+    #[must_use]
+    pub fn current() -> Self {
+        frame::deadline()
+    }
+}
+
+impl CancelToken {
+    /// The token of the current call. Outside any call: a new token.
+    #[must_use]
+    pub fn current() -> Self {
+        frame::token().unwrap_or_default()
+    }
+
+    /// Runs `callback` when the token is cancelled, or immediately if it is cancelled already. This
+    /// is how blocking I/O is interrupted: shut the socket down, kill the child.
+    ///
+    /// A deadline runs its callbacks on background threads, several at a time;
+    /// [`cancel`](Self::cancel) runs them on its own thread. Callbacks run outside any call. A
+    /// panic ends in the callback. A callback is dropped with its token: if all clones of a token
+    /// are dropped, it is not called.
+    ///
+    /// Bind the registration to a name (`let _registration = ..`). With `let _ = ..` it is dropped
+    /// immediately, and the callback with it.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let (sender, receiver) = mpsc::channel();
+    /// let token = CancelToken::new();
+    /// let _registration = token.on_cancel(move || sender.send("closed").unwrap());
+    /// token.cancel();
+    /// assert_eq!(receiver.recv(), Ok("closed"));
+    /// ```
+    pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
+        self.register(|| frame::outside(callback))
+    }
+}
+
+/// Returns whether the enclosing call is cancelled; `false` outside a call.
+///
+/// Cheaper than `CancelToken::current().is_cancelled()`. For code deep inside a call that has no
+/// access to the call's token.
+#[must_use]
+#[inline]
+pub fn is_cancelled() -> bool {
+    frame::is_stopped().unwrap_or_else(|token| token.is_cancelled())
+}
+
+/// Returns an error once the enclosing call is cancelled. Returns `Ok` outside a call.
+///
+/// For loops that have no access to the call's token:
+///
+/// ```
+/// use timeout_runtime::{TimeoutError, check, timeout};
+///
+/// fn sum(rows: &[u64]) -> Result<u64, TimeoutError> {
+///     let mut sum = 0;
+///     for row in rows {
+///         check()?;
+///         sum += row;
+///     }
+///     Ok(sum)
+/// }
+///
+/// #[timeout(name = "total", secs = 5)]
+/// fn total(rows: Vec<u64>) -> Result<u64, TimeoutError> {
+///     sum(&rows)
+/// }
+///
+/// assert_eq!(total(vec![1, 2, 3])?, 6);
+/// # Ok::<(), TimeoutError>(())
+/// ```
+///
+/// # Errors
+///
+/// Returns the error of [`CancelToken::check`] for the call's token.
+#[inline]
+pub fn check() -> Result<(), TimeoutError> {
+    if is_cancelled() {
+        CancelToken::current().check()
+    } else {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallContext")
+            .field("deadline", &self.deadline())
+            .field("token", &self.token)
+            .finish()
+    }
+}
+
+pin_project! {
+    /// A future that runs inside a context; returned by [`CallContext::scope`].
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Scope<F> {
+        frame: Frame,
+        alarm: CallerAlarm,
+        #[pin]
+        inside: Option<F>,
+    }
+
+    impl<F> PinnedDrop for Scope<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            let _entered = enter(this.frame);
+            this.inside.set(None);
+        }
+    }
+}
+
+impl<F> Scope<F> {
+    /// Polls the inner value with `poll`, in the context.
+    pub(crate) fn poll_inside<T>(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        poll: impl FnOnce(Pin<&mut F>, &mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let this = self.project();
+        if let Frame::Token(token) = &*this.frame {
+            // No timer watches a deadline on a virtual clock: reading the cause cancels the token.
+            token.0.cause();
+        }
+        let polled = {
+            let _entered = enter(this.frame);
+            match this.inside.as_pin_mut() {
+                Some(inside) => poll(inside, context),
+                None => Poll::Pending,
+            }
+        };
+        if let (Poll::Pending, Frame::Token(CancelToken(token))) = (&polled, &*this.frame) {
+            let expiry = token.expiry();
+            // A future that is still pending after the cancellation needs no wake-up for it.
+            if expiry.clock != Clock::Real && token.cause().is_none() {
+                this.alarm.set(expiry.clock, expiry.at, context);
+            }
+        }
+        polled
+    }
+
+    /// Drops the inner value in the context, and moves the context to `next`.
+    #[cfg(feature = "tower")]
+    pub(crate) fn hand_over<T>(self: Pin<&mut Self>, next: T) -> Scope<T> {
+        let mut this = self.project();
+        {
+            let _entered = enter(this.frame);
+            this.inside.set(None);
+        }
+        Scope {
+            frame: mem::replace(this.frame, Frame::Outside),
+            alarm: CallerAlarm::default(),
+            inside: Some(next),
+        }
+    }
+
+    /// Wraps `inside` without a context.
+    #[cfg(feature = "tower")]
+    pub(crate) fn outside(inside: F) -> Self {
+        Self {
+            frame: Frame::Outside,
+            alarm: CallerAlarm::default(),
+            inside: Some(inside),
+        }
+    }
+
+    #[cfg(feature = "tower")]
+    pub(crate) fn get_ref(&self) -> Option<&F> {
+        self.inside.as_ref()
+    }
+}
+
+impl<F: Future> Future for Scope<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        self.poll_inside(context, F::poll)
+    }
+}
+
+impl<F> fmt::Debug for Scope<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,319 @@
+//! [`TimeoutError`]: why a call has no result.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::CallStatus;
+use crate::one_line::OneLine;
+
+/// The reason given to `cancel_with`, shared by all errors of that cancellation.
+///
+/// It derefs to the error, but it does not implement `Error` itself. So `TimeoutError::source`
+/// returns the reason with its own type.
+#[derive(Clone)]
+pub(crate) struct Reason(Arc<dyn Error + Send + Sync>);
+
+impl Reason {
+    pub(crate) fn new(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(reason.into().into())
+    }
+}
+
+impl Deref for Reason {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+/// Two reasons are equal if they come from one cancellation.
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Reason {}
+
+// A reason is only ever read.
+impl UnwindSafe for Reason {}
+impl RefUnwindSafe for Reason {}
+
+/// Why a call has no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The call's own limit passed first.
+    TimedOut,
+    /// An inherited or shared deadline passed first.
+    DeadlineExceeded,
+    /// A token was cancelled first, or the caller went away.
+    Cancelled,
+    /// No worker was free to run the operation.
+    NoWorker,
+    /// The operation runs as a task, and the call was outside a Tokio runtime.
+    NoRuntime,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TimedOut => "its limit had passed",
+            Self::DeadlineExceeded => "its caller's deadline had passed",
+            Self::Cancelled => "its caller was cancelled",
+            Self::NoWorker => "there was no worker",
+            Self::NoRuntime => "there was no Tokio runtime",
+        })
+    }
+}
+
+impl Cause {
+    /// The cause in a nested call: the limit of the enclosing call is a deadline there.
+    pub(crate) fn entering(self) -> Self {
+        match self {
+            Self::TimedOut => Self::DeadlineExceeded,
+            other => other,
+        }
+    }
+}
+
+/// The error of a call without a result: its name, the cause and the elapsed time.
+///
+/// [`source`](Error::source) returns the reason given to
+/// [`CancelToken::cancel_with`](crate::CancelToken::cancel_with). Errors are equal if their methods
+/// return equal values and their reasons come from one cancellation.
+///
+/// Converts into [`io::Error`]: of kind [`TimedOut`](io::ErrorKind::TimedOut) if a limit or a
+/// deadline passed, and of kind [`Other`](io::ErrorKind::Other) otherwise.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::{Timeout, TimeoutError};
+///
+/// let nap = Timeout::new("nap", Duration::from_millis(10))?;
+/// let error = nap
+///     .call(|token| token.sleep(Duration::from_secs(60)))
+///     .unwrap_err();
+/// assert_eq!(error.name(), "nap");
+/// assert!(error.is_timed_out());
+/// # Ok::<(), timeout_runtime::InvalidLimit>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+pub struct TimeoutError {
+    name: &'static str,
+    limit: Option<Duration>,
+    #[source]
+    reason: Option<Reason>,
+    elapsed_nanos: u64,
+    cause: Cause,
+    started: bool,
+}
+
+impl TimeoutError {
+    pub(crate) fn new(
+        name: &'static str,
+        cause: Cause,
+        limit: Option<Duration>,
+        elapsed: Duration,
+        started: bool,
+        reason: Option<Reason>,
+    ) -> Self {
+        Self {
+            name,
+            limit,
+            reason,
+            elapsed_nanos: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+            cause,
+            started,
+        }
+    }
+
+    /// The name of the call, as given to the attribute or to [`Timeout::new`](crate::Timeout::new).
+    /// A token without a call has the name `token`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Why there is no result.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// The call's own limit, if it had one.
+    #[must_use]
+    pub fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    /// The time from the start of the call to its end. Zero for a token without a call. Saturates
+    /// at about 584 years.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.elapsed_nanos)
+    }
+
+    /// Whether the operation had been started.
+    #[must_use]
+    pub fn was_started(&self) -> bool {
+        self.started
+    }
+
+    /// Whether the call's own limit was the cause.
+    #[must_use]
+    pub fn is_timed_out(&self) -> bool {
+        self.cause == Cause::TimedOut
+    }
+
+    /// Whether an inherited or shared deadline was the cause.
+    #[must_use]
+    pub fn is_deadline_exceeded(&self) -> bool {
+        self.cause == Cause::DeadlineExceeded
+    }
+
+    /// Whether a cancellation was the cause.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cause == Cause::Cancelled
+    }
+
+    /// The status of a call that ended with this error.
+    #[must_use]
+    pub fn status(&self) -> CallStatus {
+        match self.cause {
+            _ if !self.started => CallStatus::NotStarted,
+            Cause::TimedOut => CallStatus::TimedOut,
+            Cause::DeadlineExceeded => CallStatus::DeadlineExceeded,
+            Cause::Cancelled => CallStatus::UpstreamCancelled,
+            Cause::NoWorker | Cause::NoRuntime => CallStatus::NotStarted,
+        }
+    }
+}
+
+/// Prints a duration with about three digits of its largest unit.
+pub(crate) struct Rounded(pub(crate) Duration);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(duration) = *self;
+        let digits = match duration.as_nanos() {
+            1_000_000..100_000_000 => 1,
+            1_000_000_000.. => 2,
+            _ => 0,
+        };
+        if duration.subsec_nanos() == 0 && duration.as_secs() > 0 {
+            write!(f, "{}s", duration.as_secs())
+        } else {
+            write!(f, "{duration:.digits$?}")
+        }
+    }
+}
+
+impl fmt::Display for TimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = OneLine(self.name);
+        let elapsed = Rounded(self.elapsed());
+        match (self.started, self.cause) {
+            (true, Cause::TimedOut) => write!(f, "`{name}` timed out after {elapsed}")?,
+            (true, Cause::DeadlineExceeded) => {
+                write!(f, "`{name}` ran past its caller's deadline after {elapsed}")?;
+            }
+            (true, Cause::Cancelled) => write!(f, "`{name}` was cancelled after {elapsed}")?,
+            (false, Cause::TimedOut) => {
+                write!(
+                    f,
+                    "`{name}` was not started: its limit passed after {elapsed}"
+                )?;
+            }
+            (false, Cause::DeadlineExceeded) => {
+                write!(
+                    f,
+                    "`{name}` was not started: its caller's deadline had passed; cleanup that must still run uses \
+                     `inherit = false` or `CallContext::detached()`"
+                )?;
+            }
+            (false, Cause::Cancelled) => {
+                write!(
+                    f,
+                    "`{name}` was not started: its caller was cancelled; cleanup that must still run uses \
+                     `inherit = false` or `CallContext::detached()`"
+                )?;
+            }
+            (_, Cause::NoWorker) => {
+                write!(
+                    f,
+                    "`{name}` was not started: no worker was free within {elapsed}; raise the worker cap or \
+                     `max_abandoned`, or let operations observe their tokens"
+                )?;
+            }
+            (_, Cause::NoRuntime) => {
+                write!(
+                    f,
+                    "`{name}` was not started: `run = \"task\"` needs a Tokio runtime"
+                )?;
+            }
+        }
+        match self.limit {
+            Some(limit) if self.cause == Cause::TimedOut => {
+                write!(f, " (limit {limit:?})")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for TimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimeoutError")
+            .field("name", &self.name)
+            .field("cause", &self.cause)
+            .field("limit", &self.limit)
+            .field("elapsed", &self.elapsed())
+            .field("started", &self.started)
+            .field("reason", &self.reason.as_deref().map(OneLine))
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<TimeoutError> for io::Error {
+    fn from(error: TimeoutError) -> Self {
+        let kind = match error.cause {
+            Cause::TimedOut | Cause::DeadlineExceeded => io::ErrorKind::TimedOut,
+            _ => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// The error of a limit of zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the limit of `{}` is zero; it must be longer", OneLine(.name))]
+pub struct InvalidLimit {
+    pub(crate) name: &'static str,
+}
+
+impl InvalidLimit {
+    /// The name of the policy with this limit.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This assertion was a constant of the library, where it broke builds with randomized layouts.
+    #[test]
+    fn an_error_fits_in_a_cache_line() {
+        assert!(size_of::<TimeoutError>() <= 64);
+    }
+}

@@ -1,0 +1,137 @@
+//! [`FromTimeout`]: the trait of return types that can hold a [`TimeoutError`].
+
+use std::fmt;
+
+use super::TimeoutError;
+use crate::one_line::OneLine;
+
+/// How a returned value ends its call.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Ending<'a> {
+    /// A value: a success if it is in time.
+    Answer,
+    /// An error: a failure if it is returned before the deadline and before a cancellation.
+    Error(&'a dyn fmt::Debug),
+    /// No value, such as `None`: a success before the deadline and the cancellation, treated like
+    /// an error afterwards.
+    Nothing,
+}
+
+impl fmt::Debug for Ending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answer => f.write_str("Answer"),
+            Self::Error(error) => f.debug_tuple("Error").field(&OneLine(error)).finish(),
+            Self::Nothing => f.write_str("Nothing"),
+        }
+    }
+}
+
+/// A return type that can be created from a [`TimeoutError`], and that tells values from errors.
+///
+/// Implemented for `Result<T, E>` where `E: From<TimeoutError> + Debug`, and for `Option<T>`, whose
+/// `None` stands for every call without a result. Implement it for your own type to return it from
+/// an annotated function:
+///
+/// ```
+/// use timeout_runtime::{Ending, FromTimeout, TimeoutError, timeout};
+///
+/// #[derive(Debug)]
+/// enum Reply {
+///     Found(u32),
+///     Unavailable(String),
+/// }
+///
+/// impl FromTimeout for Reply {
+///     fn from_timeout(error: TimeoutError) -> Self {
+///         Reply::Unavailable(error.to_string())
+///     }
+///
+///     fn ending(&self) -> Ending<'_> {
+///         match self {
+///             Reply::Found(_) => Ending::Answer,
+///             Reply::Unavailable(why) => Ending::Error(why),
+///         }
+///     }
+/// }
+///
+/// #[timeout(name = "find", secs = 5)]
+/// fn find(id: u32) -> Reply {
+///     Reply::Found(id)
+/// }
+///
+/// assert!(matches!(find(7), Reply::Found(7)));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a function with a timeout cannot return `{Self}`",
+    label = "this type cannot say that time ran out",
+    note = "if it is a future behind an alias, write it out, as in `Pin<Box<dyn Future<Output = ..> + Send>>`, so that the limit covers its await",
+    note = "otherwise, return `Option<T>`, or `Result<T, E>` where `E` has both `From<TimeoutError>` and `Debug`, as `Box<dyn Error + Send + Sync>` has; \
+            or give `fallback = ..`"
+)]
+pub trait FromTimeout: Sized {
+    /// The return value of a call without a result.
+    fn from_timeout(error: TimeoutError) -> Self;
+
+    /// How this value ends its call. Called at most once, on the thread where the operation ended,
+    /// outside any call. Not called if the value is in time and there are no listeners.
+    fn ending(&self) -> Ending<'_>;
+}
+
+impl<T, E: From<TimeoutError> + fmt::Debug> FromTimeout for Result<T, E> {
+    fn from_timeout(error: TimeoutError) -> Self {
+        Err(E::from(error))
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        of_result(self)
+    }
+}
+
+impl<T> FromTimeout for Option<T> {
+    fn from_timeout(_: TimeoutError) -> Self {
+        None
+    }
+
+    fn ending(&self) -> Ending<'_> {
+        match self {
+            Some(_) => Ending::Answer,
+            None => Ending::Nothing,
+        }
+    }
+}
+
+pub(crate) fn of_result<T, E: fmt::Debug>(result: &Result<T, E>) -> Ending<'_> {
+    match result {
+        Ok(_) => Ending::Answer,
+        Err(error) => Ending::Error(error),
+    }
+}
+
+/// A `fallback` for tests: panics on the caller's thread with the text of the error.
+///
+/// ```should_panic
+/// use timeout_runtime::{panic_on_timeout, timeout};
+///
+/// #[timeout(ms = 20, fallback = panic_on_timeout)]
+/// fn never_ends() {
+///     while !cancel_token.is_cancelled() {
+///         std::thread::yield_now();
+///     }
+/// }
+///
+/// never_ends();
+/// ```
+///
+/// # Panics
+///
+/// Always.
+#[track_caller]
+#[allow(clippy::must_use_candidate)] // It never returns.
+pub fn panic_on_timeout<T>(error: TimeoutError) -> T {
+    // Takes the error by value, so that `fallback = panic_on_timeout` compiles.
+    let text = error.to_string();
+    drop(error);
+    panic!("{text}")
+}

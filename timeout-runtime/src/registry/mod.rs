@@ -1,0 +1,106 @@
+//! [`Registry`]: process-wide functions of users, called outside all locks.
+
+pub(crate) mod muted;
+
+use std::sync::Arc;
+
+use crate::forked;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, try_lock};
+use crate::unwind::{self, Kept};
+
+/// Functions of users, in the order of registration.
+pub(crate) struct Registry<T: ?Sized> {
+    /// Each change replaces the whole list, so that readers iterate without the lock.
+    pub(crate) list: Mutex<Option<Arc<[Entry<T>]>>>,
+    pub(crate) count: AtomicUsize,
+}
+
+/// A registered function.
+pub(crate) struct Entry<T: ?Sized> {
+    id: u64,
+    // Dropping a list can drop several functions, and several destructors can panic.
+    function: Kept<Arc<T>>,
+}
+
+impl<T: ?Sized> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        Self {
+            id: self.id,
+            function: self.function.clone(),
+        }
+    }
+}
+
+impl<T: ?Sized> Entry<T> {
+    pub(crate) fn new(function: Arc<T>) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+        Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            function: Kept::new(function),
+        }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Calls the function, unless this thread already runs on its behalf. Catches its panic.
+    pub(crate) fn call(&self, call: impl FnOnce(&T)) {
+        if muted::contains(self.id) {
+            return;
+        }
+        if let Some(function) = self.function.get() {
+            run_muted(self.id, || call(function));
+        }
+    }
+}
+
+/// Runs code of the entry `id`. That entry is not called for events that the code causes itself.
+///
+/// Catches a panic of the code.
+pub(crate) fn run_muted(id: u64, f: impl FnOnce()) {
+    muted::mute(&[id], || unwind::contain(f));
+}
+
+impl<T: ?Sized> Registry<T> {
+    /// Registers a function. Returns the id for [`remove`](Self::remove).
+    pub(crate) fn add(&self, function: Arc<T>) -> u64 {
+        let entry = Entry::new(function);
+        let id = entry.id;
+        self.change(|entries| entries.push(entry));
+        id
+    }
+
+    pub(crate) fn remove(&self, id: u64) {
+        self.change(|entries| entries.retain(|entry| entry.id != id));
+    }
+
+    /// Replaces the list. Drops the old list outside the lock, because that can drop functions.
+    fn change(&self, edit: impl FnOnce(&mut Vec<Entry<T>>)) {
+        let mut list = lock(&self.list);
+        let mut entries = list.as_deref().unwrap_or_default().to_vec();
+        edit(&mut entries);
+        self.count.store(entries.len(), Ordering::Relaxed);
+        let old = list.replace(entries.into());
+        drop(list);
+        drop(old);
+    }
+
+    /// Whether no function is registered. Costs one relaxed load.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Returns the current entries.
+    ///
+    /// Returns `None` in a forked child if a thread of the parent held the lock at the fork.
+    pub(crate) fn now(&self) -> Option<Arc<[Entry<T>]>> {
+        match try_lock(&self.list) {
+            Some(list) => list.clone(),
+            None if forked::is_child() => None,
+            None => lock(&self.list).clone(),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests over several layers.
+
+mod clock_steps;
+mod layers;

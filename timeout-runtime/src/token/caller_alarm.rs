@@ -1,0 +1,176 @@
+//! [`CallerAlarm`]: wakes the task of an async call at its deadline.
+
+use std::fmt;
+#[cfg(feature = "tokio")]
+use std::future::Future;
+#[cfg(feature = "tokio")]
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
+#[cfg(feature = "tokio")]
+use std::pin::Pin;
+use std::ptr;
+use std::task::{Context, Waker};
+#[cfg(feature = "tokio")]
+use std::time::Duration;
+
+use crate::time::Clock;
+use crate::time::Tick;
+use crate::timer::{Alarm, Key};
+
+use super::node::TIMER;
+
+/// At most one alarm: on our own timer, or on Tokio's while its clock is virtual.
+///
+/// Dropping it disarms the alarm.
+#[derive(Default)]
+pub(crate) enum CallerAlarm {
+    #[default]
+    Unset,
+    Armed(Armed),
+    #[cfg(feature = "tokio")]
+    Virtual {
+        at: Tick,
+        sleep: VirtualSleep,
+    },
+}
+
+/// An alarm on our own timer.
+pub(crate) struct Armed {
+    at: Tick,
+    key: Key,
+    /// The waker that the alarm holds.
+    wakes: Address,
+    /// The timer's count of expired alarms when this one was set.
+    expired: u32,
+    /// Polls since the clock was last read, modulo [`POLLS`].
+    polls: u8,
+}
+
+/// Every so many polls the caller reads the clock even if its alarm has not expired.
+///
+/// On a busy machine the timer's thread may run late.
+const POLLS: u8 = 32;
+
+/// Identity of a waker: wakers with equal addresses wake the same task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Address(usize, usize);
+
+impl Address {
+    #[inline]
+    fn of(waker: &Waker) -> Self {
+        Self(waker.data().addr(), ptr::from_ref(waker.vtable()).addr())
+    }
+}
+
+impl Armed {
+    /// Whether the alarm is pending and wakes the polled task. `false` can be wrong.
+    #[inline]
+    fn is_pending_for(&self, waker: &Waker) -> bool {
+        // A pending alarm keeps its waker alive, so no other waker can have reused the address.
+        self.wakes == Address::of(waker) && self.expired == TIMER.fired_alarms()
+    }
+
+    /// Replaces the waker of the alarm. Returns `false` if the alarm has expired.
+    fn wake(&mut self, waker: &Waker) -> bool {
+        let expired = TIMER.fired_alarms();
+        if self.is_pending_for(waker) {
+            return true;
+        }
+        // The alarm keeps this clone, whose address can differ from that of the original.
+        let waker = waker.clone();
+        self.wakes = Address::of(&waker);
+        self.expired = expired;
+        TIMER.rearm(self.key, waker)
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        TIMER.disarm(self.key);
+    }
+}
+
+impl CallerAlarm {
+    /// Whether the task can skip the clock reading, because its alarm is still pending.
+    #[inline]
+    pub(crate) fn watches(&mut self, context: &Context<'_>) -> bool {
+        match self {
+            Self::Armed(alarm) => {
+                alarm.polls = (alarm.polls + 1) % POLLS;
+                alarm.polls != 0 && alarm.is_pending_for(context.waker())
+            }
+            Self::Unset => false,
+            #[cfg(feature = "tokio")]
+            Self::Virtual { .. } => false,
+        }
+    }
+
+    /// Wakes the task at `until` on `clock`. Replaces an alarm set before.
+    pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
+        let is_set = match self {
+            Self::Armed(alarm) if alarm.at == until => alarm.wake(context.waker()),
+            #[cfg(feature = "tokio")]
+            Self::Virtual { at, sleep } if *at == until => {
+                sleep.as_mut().poll(context).is_pending()
+            }
+            _ => false,
+        };
+        // An alarm can expire before `until`: it was set on the system clock, and the runtime's
+        // clock has been paused since.
+        let is_pending = is_set || {
+            *self = Self::Unset;
+            until.is_never() || self.arm(clock, until, context)
+        };
+        if !is_pending {
+            // `until` has passed, or no timer is available: poll again after other tasks.
+            context.waker().wake_by_ref();
+        }
+    }
+
+    fn arm(&mut self, clock: Clock, at: Tick, context: &mut Context<'_>) -> bool {
+        #[cfg(feature = "tokio")]
+        if clock.is_virtual() {
+            if let Some(mut sleep) = virtual_sleep(at.since(clock.now())) {
+                let is_pending = sleep.as_mut().poll(context).is_pending();
+                *self = Self::Virtual { at, sleep };
+                return is_pending;
+            }
+        }
+        #[cfg(not(feature = "tokio"))]
+        let _ = clock;
+        let waker = context.waker().clone();
+        let (address, expired) = (Address::of(&waker), TIMER.fired_alarms());
+        match TIMER.arm(at, Alarm::Wake(Some(waker))) {
+            Some(key) => {
+                *self = Self::Armed(Armed {
+                    at,
+                    key,
+                    wakes: address,
+                    expired,
+                    polls: 0,
+                });
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Tokio's timer. The boxed type shortens the compiler's proof that a nested call is `Send`.
+#[cfg(feature = "tokio")]
+type VirtualSleep = Pin<Box<dyn Future<Output = ()> + Send + Sync + UnwindSafe + RefUnwindSafe>>;
+
+/// Returns `None` in a runtime without timers, where Tokio panics.
+#[cfg(feature = "tokio")]
+fn virtual_sleep(left: Duration) -> Option<VirtualSleep> {
+    crate::unwind::catch(|| -> VirtualSleep {
+        Box::pin(AssertUnwindSafe(tokio::time::sleep(left)))
+    })
+    .map_err(crate::unwind::drop_catching)
+    .ok()
+}
+
+impl fmt::Debug for CallerAlarm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallerAlarm")
+    }
+}
