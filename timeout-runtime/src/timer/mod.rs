@@ -128,8 +128,8 @@ impl<F: Fire> Timer<F> {
         Ok(())
     }
 
-    /// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads its
-    /// clock itself.
+    /// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads
+    /// its clock itself.
     pub(crate) fn arm(&'static self, at: Tick, alarm: Alarm<F>) -> Option<Key> {
         if threads::is_in_hook() {
             return None;

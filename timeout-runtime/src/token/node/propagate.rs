@@ -140,16 +140,19 @@ impl Head {
             // For `Trigger::Deadline` the clock was read. The call may have ended in time since.
             let is_live = self.state.load(Ordering::Acquire) != PLAIN;
             let due = match trigger {
+                // The canceller was first, although it is linked later.
+                Trigger::Earlier(..) => None,
                 _ if !is_live => None,
                 Trigger::Deadline => Some(self.expiry.cause()),
-                _ => self.expiry.cause_if_due(),
+                Trigger::From(..) => self.expiry.cause_if_due(),
             };
-            let (cause, reason) = match (trigger, due) {
-                (Trigger::Earlier(cause, reason), _) => (cause, reason),
+            let (cause, reason) = match (due, trigger) {
                 // A canceller that comes after the deadline is not the cause.
-                (_, Some(cause)) => (cause, None),
-                (Trigger::From(cause, reason), None) => (cause, reason),
-                (Trigger::Deadline, None) => return false,
+                (Some(cause), _) => (cause, None),
+                (None, Trigger::From(cause, reason) | Trigger::Earlier(cause, reason)) => {
+                    (cause, reason)
+                }
+                (None, Trigger::Deadline) => return false,
             };
             if reason.is_some() {
                 links.more().reason = reason;
