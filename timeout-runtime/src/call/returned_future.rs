@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::token::node::{NodeRef, Watch};
-use crate::token::{CancelToken, DropGuard, Expiry, Owner};
+use crate::token::{CancelToken, DropGuard, Owner};
 
 use super::TokenParam;
 use super::convert::IntoReturn;
@@ -62,7 +62,7 @@ where
     let mut guard = None;
     let param = A::create(|| {
         let owner = Owner::later(options.policy.clone(), options.limit);
-        let node = NodeRef::new(owner, Expiry::NEVER, Watch::Clocked, &[]);
+        let node = NodeRef::new(owner, Watch::Clocked, &[]);
         let token = CancelToken(node);
         guard = Some(token.drop_guard());
         token

@@ -6,7 +6,7 @@ use crate::terms::{FullTerms, PlainTerms, Terms};
 use crate::time::Clock;
 use crate::time::Tick;
 use crate::token::node::{Head, NodeRef, Watch};
-use crate::token::{CancelToken, Expiry, Owner};
+use crate::token::{CancelToken, Owner};
 
 use super::abandoned;
 use super::options::CallOptions;
@@ -15,8 +15,6 @@ use super::view::Caller;
 /// A call that may start, and the tokens that cancel it.
 pub(crate) struct CallStart {
     pub(crate) terms: Terms,
-    /// When the token of the call is cancelled by time.
-    expiry: Expiry,
     parents: Vec<NodeRef>,
 }
 
@@ -27,19 +25,14 @@ impl CallStart {
             Caller::Parked if self.terms.cancels_at_deadline() => Watch::Watched,
             _ => Watch::Clocked,
         };
-        let head = Head::new(Owner::Call(self.terms), self.expiry, watch);
+        let head = Head::new(Owner::Call(self.terms), watch);
         (head, self.parents)
     }
 
     /// The token of a call that runs in place.
     pub(crate) fn token(self) -> CancelToken {
         let owner = Owner::Call(self.terms);
-        CancelToken(NodeRef::new(
-            owner,
-            self.expiry,
-            Watch::Clocked,
-            &self.parents,
-        ))
+        CancelToken(NodeRef::new(owner, Watch::Clocked, &self.parents))
     }
 }
 
@@ -52,7 +45,6 @@ pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, Tim
     if let Some(limit) = plain_limit {
         let terms = Terms::Plain(PlainTerms::new(options.policy, limit, |_| Tick::now()));
         return Ok(CallStart {
-            expiry: Expiry::of_call(&terms, Tick::NEVER),
             terms,
             parents: Vec::new(),
         });
@@ -112,8 +104,8 @@ pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, Tim
         deadline,
         cause,
         end,
+        context_deadline,
     }));
-    let expiry = Expiry::of_call(&terms, context_deadline);
     let refusal =
         if let Some((cause, reason)) = parents.iter().find_map(|parent| parent.cancellation()) {
             Some((cause.entering(), reason))
@@ -126,10 +118,6 @@ pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, Tim
         };
     match refusal {
         Some((cause, reason)) => Err(terms.not_started(cause, reason)),
-        None => Ok(CallStart {
-            terms,
-            expiry,
-            parents,
-        }),
+        None => Ok(CallStart { terms, parents }),
     }
 }

@@ -17,7 +17,7 @@ use crate::sync::const_thread_local;
 use crate::terms::{PlainTerms, PolicyRef, Terms};
 use crate::time::{Clock, Deadline, Tick, tick};
 use crate::token::node::{NodeRef, Watch};
-use crate::token::{CancelToken, Expiry, Owner};
+use crate::token::{CancelToken, Owner};
 
 /// The frame of one call. It is small, because it is installed for every poll.
 pub(crate) enum Frame {
@@ -128,8 +128,7 @@ impl PlainCall {
     #[cold]
     fn token(&mut self) -> CancelToken {
         let terms = Terms::Plain(self.terms().clone());
-        let expiry = Expiry::of_call(&terms, Tick::NEVER);
-        let node = NodeRef::new(Owner::Call(terms), expiry, Watch::Clocked, &[]);
+        let node = NodeRef::new(Owner::Call(terms), Watch::Clocked, &[]);
         if self.caller_left {
             node.cancel(Cause::Cancelled, None);
         }

@@ -15,7 +15,7 @@ use pin_project_lite::pin_project;
 use crate::outcome::TimeoutError;
 use crate::time::{Clock, Deadline};
 use crate::token::node::{NodeRef, Watch};
-use crate::token::{CallerAlarm, CancelToken, Expiry, Owner, Registration};
+use crate::token::{CallerAlarm, CancelToken, Owner, Registration};
 
 use frame::{Frame, current, enter};
 
@@ -125,15 +125,16 @@ impl CallContext {
     }
 
     fn frame(&self) -> Frame {
-        let expiry = Expiry::of_context(self.deadline);
+        let has_deadline = self.deadline != Deadline::never();
         let parents = self.token.as_slice();
         match parents {
-            [] if expiry.at.is_never() => Frame::Outside,
-            [token] if expiry.at.is_never() => Frame::Token(token.clone()),
+            [] if !has_deadline => Frame::Outside,
+            [token] if !has_deadline => Frame::Token(token.clone()),
             // A frame holds a single token, so this one follows the deadline and all parents.
             _ => {
                 let parents: Vec<NodeRef> = parents.iter().map(|token| token.0.clone()).collect();
-                let node = NodeRef::new(Owner::None, expiry, Watch::Clocked, &parents);
+                let owner = Owner::context(self.deadline);
+                let node = NodeRef::new(owner, Watch::Clocked, &parents);
                 Frame::Token(CancelToken(node))
             }
         }

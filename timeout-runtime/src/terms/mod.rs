@@ -66,6 +66,8 @@ pub(crate) struct FullTerms {
     /// Latest time at which the caller stops waiting: deadline plus grace, at most the end of the
     /// enclosing call.
     pub(crate) end: Tick,
+    /// The deadline of the enclosing context, which holds for the token also with `cancel = false`.
+    pub(crate) context_deadline: Tick,
 }
 
 impl Terms {
@@ -129,6 +131,14 @@ impl Terms {
         match self {
             Self::Plain(call) => call.deadline(),
             Self::Full(call) => call.end,
+        }
+    }
+
+    /// The deadline of the enclosing context. That of an enclosing call comes with its token.
+    pub(crate) fn context_deadline(&self) -> Tick {
+        match self {
+            Self::Plain(_) => Tick::NEVER,
+            Self::Full(call) => call.context_deadline,
         }
     }
 

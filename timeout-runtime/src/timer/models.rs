@@ -6,8 +6,8 @@ use crate::CancelToken;
 use crate::sync::model_env;
 use crate::sync::thread::{self, Thread as Handle};
 use crate::time::{Clock, Deadline};
+use crate::token::Owner;
 use crate::token::node::{NodeRef, TIMER, Watch};
-use crate::token::{Expiry, Owner};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::Wake;
@@ -194,8 +194,8 @@ fn an_alarm_is_rearmed_or_rings_and_another_in_its_place_stays() {
 fn a_token_that_is_linked_while_a_deadline_comes_hears_it() {
     model_env::check(PREEMPTIONS, || {
         let at = after(5);
-        let expiry = Expiry::of_context(Deadline::on(Clock::Real, at));
-        let token = CancelToken(NodeRef::new(Owner::None, expiry, Watch::Clocked, &[]));
+        let owner = Owner::context(Deadline::on(Clock::Real, at));
+        let token = CancelToken(NodeRef::new(owner, Watch::Clocked, &[]));
         let time = spawn(|| model_env::advance(5 * MS));
         let child = token.child();
         let bell = Bell::new(at);

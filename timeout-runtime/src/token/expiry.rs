@@ -9,40 +9,30 @@ use crate::time::{Clock, Deadline, Tick};
 pub(crate) struct Expiry {
     pub(crate) clock: Clock,
     pub(crate) at: Tick,
-    cause: Cause,
+    pub(crate) cause: Cause,
 }
 
 impl Expiry {
-    pub(crate) const NEVER: Self = Self {
+    pub(super) const NEVER: Self = Self {
         clock: Clock::Real,
         at: Tick::NEVER,
         cause: Cause::DeadlineExceeded,
     };
 
-    /// The expiry of a context with this deadline.
-    pub(crate) fn of_context(deadline: Deadline) -> Self {
+    pub(super) fn of_context(deadline: Deadline) -> Self {
         let (clock, at) = deadline.parts();
-        Self {
-            // Other threads may read the token, so the clock is chosen here.
-            clock: clock.resolved(),
-            at,
-            cause: Cause::DeadlineExceeded,
-        }
+        let cause = Cause::DeadlineExceeded;
+        Self { clock, at, cause }
     }
 
-    /// The expiry of a call's token. With `cancel = false` the token has the deadline of the
-    /// `context` only.
-    pub(crate) fn of_call(terms: &Terms, context: Tick) -> Self {
+    pub(super) fn of_call(terms: &Terms) -> Self {
         let (at, cause) = if terms.cancels_at_deadline() {
             (terms.deadline(), terms.cause())
         } else {
-            (context, Cause::DeadlineExceeded)
+            (terms.context_deadline(), Cause::DeadlineExceeded)
         };
-        Self {
-            clock: terms.clock(),
-            at,
-            cause,
-        }
+        let clock = terms.clock();
+        Self { clock, at, cause }
     }
 
     pub(crate) fn deadline(&self) -> Deadline {
@@ -54,9 +44,5 @@ impl Expiry {
         self.clock
             .has_visibly_reached(self.at)
             .then_some(self.cause)
-    }
-
-    pub(super) fn cause(&self) -> Cause {
-        self.cause
     }
 }

@@ -20,7 +20,6 @@ use crate::time::Deadline;
 use node::{NodeRef, Watch};
 
 pub(crate) use caller_alarm::CallerAlarm;
-pub(crate) use expiry::Expiry;
 pub(crate) use owner::Owner;
 pub use wait::{Cancelled, CancelledOwned, Registration};
 
@@ -62,8 +61,7 @@ impl CancelToken {
     }
 
     fn below(parents: &[NodeRef]) -> Self {
-        let watch = Watch::Watched;
-        Self(NodeRef::new(Owner::None, Expiry::NEVER, watch, parents))
+        Self(NodeRef::new(Owner::None, Watch::Watched, parents))
     }
 
     /// A token that is cancelled with the first of `parents`, and with its cause.

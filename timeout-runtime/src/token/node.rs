@@ -93,7 +93,6 @@ pub(crate) struct Head {
     state: AtomicU8,
     /// Set once all tokens below are cancelled and their waiters are woken.
     reached: AtomicU8,
-    expiry: Expiry,
     owner: Owner,
     links: Mutex<Links>,
 }
@@ -167,16 +166,15 @@ impl Fire for NodeWeak {
 }
 
 impl Head {
-    pub(crate) fn new(owner: Owner, expiry: Expiry, watch: Watch) -> Self {
+    pub(crate) fn new(owner: Owner, watch: Watch) -> Self {
         let state = match watch {
-            _ if expiry.at.is_never() => PLAIN,
+            _ if owner.expiry().at.is_never() => PLAIN,
             Watch::Watched => WATCHED,
             Watch::Clocked => CLOCKED,
         };
         Self {
             state: AtomicU8::new(state),
             reached: AtomicU8::new(0),
-            expiry,
             owner,
             links: Mutex::new(Links::default()),
         }
@@ -186,8 +184,8 @@ impl Head {
 impl NodeRef {
     /// A token below `parents`, cancelled already if one of them is.
     #[inline]
-    pub(crate) fn new(owner: Owner, expiry: Expiry, watch: Watch, parents: &[Self]) -> Self {
-        let head = Head::new(owner, expiry, watch);
+    pub(crate) fn new(owner: Owner, watch: Watch, parents: &[Self]) -> Self {
+        let head = Head::new(owner, watch);
         let node = Self::Token(Arc::new(Node { head, cargo: () }));
         if !parents.is_empty() {
             node.link(parents);
@@ -254,7 +252,7 @@ impl Head {
     fn call(&self) -> Option<NodeRef> {
         match self.owner {
             Owner::Later(_) => self.first_parent(),
-            Owner::None | Owner::Call(_) => None,
+            Owner::None | Owner::Context(_) | Owner::Call(_) => None,
         }
     }
 
@@ -288,7 +286,7 @@ impl Head {
 
     /// As `cause`, without regard to the parents.
     fn cause_by_itself(&self) -> Option<Cause> {
-        if self.known_cause().is_none() && self.expiry.cause_if_due().is_some() {
+        if self.known_cause().is_none() && self.expiry().cause_if_due().is_some() {
             self.expire();
         }
         self.known_cause()
@@ -353,8 +351,9 @@ impl Head {
         self.owner.terms()
     }
 
-    pub(crate) fn expiry(&self) -> &Expiry {
-        &self.expiry
+    /// When time cancels the token, without regard to the parents.
+    pub(crate) fn expiry(&self) -> Expiry {
+        self.owner.expiry()
     }
 
     /// The call has ended in time: removes its deadline and its caller's waker. Tokens above still
@@ -414,7 +413,7 @@ impl Head {
     /// When a reader must cancel the token, if only readers do.
     pub(crate) fn unwatched_deadline(&self) -> Tick {
         match self.state.load(Ordering::Acquire) {
-            CLOCKED => self.expiry.clock.cross(Clock::Real, self.expiry.at),
+            CLOCKED => self.expiry().deadline().on_clock(Clock::Real),
             _ => Tick::NEVER,
         }
     }
@@ -433,7 +432,7 @@ impl Head {
     fn own_deadline(&self) -> Deadline {
         match self.state.load(Ordering::Acquire) {
             PLAIN => Deadline::never(),
-            _ => self.expiry.deadline(),
+            _ => self.expiry().deadline(),
         }
     }
 

@@ -1,15 +1,20 @@
-//! [`Owner`]: the call that a token belongs to, which names it in errors.
+//! [`Owner`]: what a token belongs to. It names the token in errors and bounds it in time.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::outcome::{Cause, Reason, TimeoutError};
 use crate::terms::{PolicyRef, Terms};
+use crate::time::Deadline;
 
-/// The call that a token belongs to.
+use super::expiry::Expiry;
+
+/// What a token belongs to.
 pub(crate) enum Owner {
-    /// A token without a call, or a token that belongs to the call of its parent.
+    /// Nothing, or the call of its parent.
     None,
+    /// A context with this deadline.
+    Context(Deadline),
     Call(Terms),
     /// A call that has not started when its operation gets the token.
     Later(Box<LaterCall>),
@@ -40,6 +45,23 @@ impl Owner {
         }
     }
 
+    /// A context with this deadline.
+    pub(crate) fn context(deadline: Deadline) -> Self {
+        let (clock, at) = deadline.parts();
+        // Other threads may read the token, so the clock is chosen here.
+        Self::Context(Deadline::on(clock.resolved(), at))
+    }
+
+    /// When time cancels the token.
+    pub(super) fn expiry(&self) -> Expiry {
+        match self {
+            // The token of a later call is cancelled with its parent, the token of the call.
+            Self::None | Self::Later(_) => Expiry::NEVER,
+            Self::Context(deadline) => Expiry::of_context(*deadline),
+            Self::Call(terms) => Expiry::of_call(terms),
+        }
+    }
+
     pub(super) fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
@@ -47,7 +69,7 @@ impl Owner {
     /// The terms of the call, if it has started.
     pub(super) fn terms(&self) -> Option<&Terms> {
         match self {
-            Self::None => None,
+            Self::None | Self::Context(_) => None,
             Self::Call(terms) => Some(terms),
             Self::Later(call) => call.started.get(),
         }
@@ -56,7 +78,7 @@ impl Owner {
     /// The name of the call, or `token`.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::None => "token",
+            Self::None | Self::Context(_) => "token",
             Self::Call(terms) => terms.name(),
             Self::Later(call) => call.policy.name,
         }
@@ -69,7 +91,7 @@ impl Owner {
         }
         let limit = match self {
             Self::Later(call) => call.limit,
-            Self::None | Self::Call(_) => None,
+            Self::None | Self::Context(_) | Self::Call(_) => None,
         };
         TimeoutError::new(self.name(), cause, limit, Duration::ZERO, true, reason)
     }

@@ -39,7 +39,7 @@ impl Head {
         match self.owner {
             Owner::Call(_) => cause.entering(),
             // The node of a later call has translated it already.
-            Owner::Later(_) | Owner::None => cause,
+            Owner::Later(_) | Owner::Context(_) | Owner::None => cause,
         }
     }
 
@@ -143,8 +143,8 @@ impl Head {
                 // The canceller was first, although it is linked later.
                 Trigger::Earlier(..) => None,
                 _ if !is_live => None,
-                Trigger::Deadline => Some(self.expiry.cause()),
-                Trigger::From(..) => self.expiry.cause_if_due(),
+                Trigger::Deadline => Some(self.expiry().cause),
+                Trigger::From(..) => self.expiry().cause_if_due(),
             };
             let (cause, reason) = match (due, trigger) {
                 // A canceller that comes after the deadline is not the cause.

@@ -83,8 +83,7 @@ fn ended_calls_leave_no_link_on_a_parent_that_outlives_them() {
 
 /// The token of a context with this deadline.
 fn token(deadline: Deadline, watch: Watch, parents: &[NodeRef]) -> CancelToken {
-    let expiry = Expiry::of_context(deadline);
-    CancelToken(NodeRef::new(Owner::None, expiry, watch, parents))
+    CancelToken(NodeRef::new(Owner::context(deadline), watch, parents))
 }
 
 fn error() -> TimeoutError {

@@ -27,11 +27,11 @@ impl NodeRef {
     /// Makes the timer cancel the token at its deadline. Returns `false` if there is no timer
     /// thread.
     pub(crate) fn ensure_timer(&self) -> bool {
-        let own = self.expiry.at;
-        if self.state.load(Ordering::Acquire) != CLOCKED || own.is_never() {
+        let expiry = self.expiry();
+        if self.state.load(Ordering::Acquire) != CLOCKED || expiry.at.is_never() {
             return true;
         }
-        if self.expiry.clock != Clock::Real {
+        if expiry.clock != Clock::Real {
             // With Tokio's paused clock, Tokio wakes the task and the task cancels its own token.
             return true;
         }
@@ -40,7 +40,7 @@ impl NodeRef {
             return true;
         }
         let alarm = Alarm::Fire(self.downgrade());
-        let Some(key) = TIMER.arm(own, alarm) else {
+        let Some(key) = TIMER.arm(expiry.at, alarm) else {
             ANY_WITHOUT_TIMER.store(true, Ordering::Relaxed);
             return false;
         };
