@@ -245,7 +245,7 @@ impl InlineCall {
     /// Installs the frame of the call, in which the operation is dropped next.
     #[cold]
     fn drop_next(&mut self, caller_left: bool) {
-        frame::push(&mut self.frame);
+        frame::exchange(&mut self.frame);
         self.stage = InlineStage::Dropping { caller_left };
     }
 }
@@ -263,7 +263,7 @@ impl InlineCall {
     /// The operation was dropped. Removes the frame of the call.
     #[cold]
     fn dropped(&mut self, caller_left: bool) {
-        frame::pop(&mut self.frame);
+        frame::exchange(&mut self.frame);
         if caller_left && !self.frame.is_unobserved() {
             self.frame.view(Caller::Polling, |view| {
                 view.end_dropped(view.leave_dropped(), None);

@@ -7,7 +7,7 @@
 //! - For a plain frame, a copy is installed and the original stays untouched. If the copy gets a
 //!   token, it replaces the original.
 //! - An inline async call drops its operation inside its frame, where no guard can be held. It
-//!   calls `push` before that drop, and `pop` after it.
+//!   calls `exchange` before that drop and after it.
 
 use std::cell::RefCell;
 use std::mem::{self, ManuallyDrop};
@@ -181,12 +181,6 @@ const_thread_local! {
     static FRAME: ManuallyDrop<RefCell<Frame>> = ManuallyDrop::new(RefCell::new(Frame::Outside));
 }
 
-const_thread_local! {
-    // The frames that `push` replaced. It has no destructor either: it frees its memory when it
-    // becomes empty.
-    static PUSHED: ManuallyDrop<RefCell<Vec<Frame>>> = ManuallyDrop::new(RefCell::new(Vec::new()));
-}
-
 #[inline]
 fn with_frame<T>(f: impl FnOnce(&mut Frame) -> T) -> T {
     FRAME.with(|frame| f(&mut frame.borrow_mut()))
@@ -290,25 +284,10 @@ impl Entered<'_> {
     }
 }
 
-/// Installs `frame` until `pop`, where no guard can be held.
-pub(crate) fn push(frame: &mut Frame) {
-    let frame = mem::replace(frame, Frame::Outside);
-    let before = with_frame(|current| mem::replace(current, frame));
-    PUSHED.with(|pushed| pushed.borrow_mut().push(before));
-}
-
-/// Moves the frame that was pushed last back to `frame`.
-pub(crate) fn pop(frame: &mut Frame) {
-    let before = PUSHED.with(|pushed| {
-        let mut pushed = pushed.borrow_mut();
-        let before = pushed.pop();
-        if pushed.is_empty() {
-            *pushed = Vec::new();
-        }
-        before
-    });
-    let before = before.unwrap_or(Frame::Outside);
-    *frame = with_frame(|current| mem::replace(current, before));
+/// Exchanges `frame` with the frame of this thread. Called twice, where no guard can be held: the
+/// second call restores both.
+pub(crate) fn exchange(frame: &mut Frame) {
+    with_frame(|current| mem::swap(current, frame));
 }
 
 /// Runs `f` outside any call.

@@ -24,19 +24,18 @@
 //! 5. Lock order: the links of one node, then the state of the timer. Never the links of two nodes,
 //!    and no code of users under either lock.
 //!
-//! `timers.rs` makes the timer cancel a token in time, `propagate.rs` cancels the tokens below, and
-//! `waiting.rs` registers waiters.
+//! `timers.rs` makes the timer cancel a token in time, `propagate.rs` cancels the tokens below,
+//! `ancestors.rs` reads the tokens above, and `waiting.rs` registers waiters.
 
-use std::collections::HashSet;
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use crate::outcome::{Cause, Reason, TimeoutError};
+use crate::outcome::{Cause, Reason};
 use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock, one_per_process};
 use crate::terms::Terms;
-use crate::time::{Clock, Deadline, Tick};
+use crate::time::{Clock, Tick};
 use crate::timer::{Fire, Timer};
 use crate::unwind;
 
@@ -45,6 +44,7 @@ use super::links::Links;
 use super::owner::Owner;
 use super::parents::{Link, Parents};
 
+mod ancestors;
 mod propagate;
 mod timers;
 mod waiting;
@@ -248,20 +248,6 @@ impl NodeRef {
 }
 
 impl Head {
-    /// The node of the call that this token was created for, once that call has begun.
-    fn call(&self) -> Option<NodeRef> {
-        match self.owner {
-            Owner::Later(_) => self.first_parent(),
-            Owner::None | Owner::Context(_) | Owner::Call(_) => None,
-        }
-    }
-
-    fn first_parent(&self) -> Option<NodeRef> {
-        let links = lock(&self.links);
-        let first = links.parents.as_ref()?.as_slice().first()?;
-        Some(first.parent.clone())
-    }
-
     /// The cause, if the token is cancelled. One atomic load, and a clock reading while `clocked`.
     #[inline]
     pub(crate) fn cause(&self) -> Option<Cause> {
@@ -314,33 +300,6 @@ impl Head {
         (!is_late).then_some(cancellation)
     }
 
-    /// The error of this token, if it is cancelled.
-    pub(crate) fn error(&self) -> Option<TimeoutError> {
-        let (cause, reason) = self.cancellation()?;
-        Some(self.with_owner(|owner| owner.error(cause, reason)))
-    }
-
-    /// The name of the call that this token belongs to.
-    pub(crate) fn name(&self) -> &'static str {
-        self.with_owner(Owner::name)
-    }
-
-    /// Calls `f` with the call that this token belongs to. A token below another one belongs to the
-    /// same call.
-    fn with_owner<T>(&self, f: impl FnOnce(&Owner) -> T) -> T {
-        if !self.owner.is_none() {
-            return f(&self.owner);
-        }
-        let mut above = self.first_parent();
-        while let Some(node) = &above {
-            if !node.owner.is_none() {
-                return f(&node.owner);
-            }
-            above = node.first_parent();
-        }
-        f(&Owner::None)
-    }
-
     /// Identifies this node among all others.
     pub(crate) fn address(&self) -> *const Self {
         ptr::from_ref(self)
@@ -375,64 +334,11 @@ impl Head {
         }
     }
 
-    /// The nearest deadline of this token and all tokens above it.
-    pub(crate) fn deadline(&self) -> Deadline {
-        let mut nearest = self.own_deadline();
-        if self.has_nearest_deadline() {
-            return nearest;
-        }
-        let mut todo = self.parents();
-        // Above a token with several parents, paths may meet again.
-        let mut seen = HashSet::new();
-        while let Some(node) = todo.pop() {
-            let is_news = todo.is_empty() || seen.insert(node.address());
-            if is_news {
-                nearest = nearest.min(node.own_deadline());
-                if !node.has_nearest_deadline() {
-                    todo.extend(node.parents());
-                }
-            }
-        }
-        nearest
-    }
-
-    /// Whether no deadline above can be nearer. A call has taken the nearest deadline above as its
-    /// own, and deadlines above are removed but never moved forward.
-    fn has_nearest_deadline(&self) -> bool {
-        let is_live = self.state.load(Ordering::Acquire) != PLAIN;
-        let is_call = matches!(&self.owner, Owner::Call(terms) if terms.cancels_at_deadline());
-        is_live && is_call
-    }
-
-    fn parents(&self) -> Vec<NodeRef> {
-        let links = lock(&self.links);
-        let parents = links.parents.as_ref().map_or(&[][..], |all| all.as_slice());
-        parents.iter().map(|link| link.parent.clone()).collect()
-    }
-
     /// When a reader must cancel the token, if only readers do.
     pub(crate) fn unwatched_deadline(&self) -> Tick {
         match self.state.load(Ordering::Acquire) {
             CLOCKED => self.expiry().deadline().on_clock(Clock::Real),
             _ => Tick::NEVER,
-        }
-    }
-
-    /// As `Terms::caller_end`, until the call has ended in time.
-    pub(crate) fn caller_end(&self) -> Option<Deadline> {
-        if let Some(call) = self.call() {
-            return call.caller_end();
-        }
-        match self.state.load(Ordering::Acquire) {
-            PLAIN => None,
-            _ => self.terms().and_then(Terms::caller_end),
-        }
-    }
-
-    fn own_deadline(&self) -> Deadline {
-        match self.state.load(Ordering::Acquire) {
-            PLAIN => Deadline::never(),
-            _ => self.expiry().deadline(),
         }
     }
 

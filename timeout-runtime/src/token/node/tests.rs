@@ -1,6 +1,8 @@
 //! Tests of long chains, wide trees and meshes of tokens.
 
 use super::*;
+use crate::outcome::TimeoutError;
+use crate::time::Deadline;
 use crate::{CancelToken, Timeout};
 use std::thread;
 use std::time::Duration;
