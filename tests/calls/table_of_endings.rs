@@ -13,7 +13,7 @@ use endings::{Answer, Body, Ending, Form, Row, Source, read, told_apart};
 use fault::Fault;
 use support::{ASYNC, Gate, SOON, Way, block_on, poll_once, short_limit};
 use timeout_runtime::{
-    CallContext, CancelToken, Cause, Deadline, EventKind, ListenerHandle, Timeout, TimeoutError,
+    CallContext, CancelToken, Cause, Deadline, EventKind, Registration, Timeout, TimeoutError,
     add_listener,
 };
 use tokio::runtime::{Builder, Runtime};
@@ -59,7 +59,7 @@ struct Case {
 /// events.
 static CASES: Mutex<Option<HashMap<Duration, Arc<Case>>>> = Mutex::new(None);
 
-fn listen() -> ListenerHandle {
+fn listen() -> Registration {
     add_listener(|event| {
         let cases = CASES.lock().unwrap();
         let found = cases.as_ref().zip(event.limit);

@@ -13,8 +13,8 @@ use support::{
     APART, EVERY_WAY, Gate, SOON, TIMED, Way, limit, record, short, until_fired, until_past,
 };
 use timeout_runtime::{
-    CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, ListenerHandle,
-    Outcome, TimeoutError, add_listener,
+    CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, Outcome,
+    Registration, TimeoutError, add_listener,
 };
 
 const LONG: u64 = 60_000;
@@ -119,7 +119,7 @@ fn a_listener_does_not_receive_events_of_its_own_calls() {
 
 #[test]
 fn a_listener_may_add_listeners_and_remove_itself() {
-    let own = Arc::<Mutex<Option<ListenerHandle>>>::default();
+    let own = Arc::<Mutex<Option<Registration>>>::default();
     let (handle, calls) = (own.clone(), Arc::<AtomicUsize>::default());
     let counted = calls.clone();
     *own.lock().unwrap() = Some(add_listener(move |event| {

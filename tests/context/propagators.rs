@@ -12,7 +12,7 @@ use std::thread;
 use support::{APART, Drops, EVERY_WAY, Gate, Way, block_on, limit, record, runtime, short};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
-    EventKind, Outcome, PropagatorHandle, TimeoutError, add_listener, add_propagator,
+    EventKind, Outcome, Registration, TimeoutError, add_listener, add_propagator,
 };
 use user_code::{Act, WANTED, caught, works};
 
@@ -31,7 +31,7 @@ impl Drop for Leave {
     }
 }
 
-fn propagate_label() -> PropagatorHandle {
+fn propagate_label() -> Registration {
     add_propagator(|| {
         let label = LABEL.get();
         move || Leave(LABEL.replace(label))
@@ -69,7 +69,7 @@ impl Log {
         AtTheEnd(self.clone(), done)
     }
 
-    fn propagate(&self, name: &'static str) -> PropagatorHandle {
+    fn propagate(&self, name: &'static str) -> Registration {
         let log = self.clone();
         add_propagator(move || {
             log.note(&format!("capture {name}"));
@@ -402,7 +402,7 @@ impl Drop for Acts {
 }
 
 /// A propagator that runs user code in one place.
-fn acting(place: Place, act: Act) -> PropagatorHandle {
+fn acting(place: Place, act: Act) -> Registration {
     let act_in = move |other| if place == other { act } else { Act::Nothing };
     add_propagator(move || {
         act_in(Place::Capture).act();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::short;
 use support::{Gate, eventually, limit, record};
 use timeout_runtime::{
-    Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError, add_listener,
+    Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
 };
 
 /// The event of its call that the listener reacts to, once.
@@ -89,7 +89,7 @@ fn events_of(on: On) -> Vec<EventKind<'static>> {
 
 /// The listener under test, and the number of events of `name` and `inner` that it received.
 struct Subject {
-    place: Arc<Mutex<Option<ListenerHandle>>>,
+    place: Arc<Mutex<Option<Registration>>>,
     received: Arc<AtomicUsize>,
     received_inner: Arc<AtomicUsize>,
 }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
-    CancelToken, Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError, add_listener,
+    CancelToken, Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -43,7 +43,7 @@ fn check(place: i32, holds: bool) {
 }
 
 /// The number of outcome events.
-fn verdicts() -> (Arc<AtomicUsize>, ListenerHandle) {
+fn verdicts() -> (Arc<AtomicUsize>, Registration) {
     let told = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&told);
     let listener = add_listener(move |event: &Event<'_>| {

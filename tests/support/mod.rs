@@ -11,7 +11,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
-    CancelToken, Event, EventKind, ListenerHandle, Outcome, Timeout, TimeoutError, add_listener,
+    CancelToken, Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
 };
 use tokio::runtime::Runtime;
 
@@ -116,7 +116,7 @@ impl Drop for Tracked {
 /// The events of all calls of one name, in the order of their emission.
 pub struct Recorder {
     events: Arc<(Mutex<Vec<Event<'static>>>, Condvar)>,
-    _listener: ListenerHandle,
+    _listener: Registration,
 }
 
 /// Records the events of the calls named `name` from now on.

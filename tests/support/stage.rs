@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use timeout_runtime::{
-    CallContext, CallId, CallStatus, CancelToken, Cause, Deadline, EventKind, ListenerHandle,
+    CallContext, CallId, CallStatus, CancelToken, Cause, Deadline, EventKind, Registration,
     add_listener,
 };
 use tokio::time::{Instant, sleep_until};
@@ -111,7 +111,7 @@ pub fn named(name: &str) -> Option<usize> {
     name.strip_prefix("stage::")?.parse().ok()
 }
 
-fn listen() -> ListenerHandle {
+fn listen() -> Registration {
     add_listener(|event| {
         let Some(depth) = named(event.name) else {
             return;

@@ -37,17 +37,18 @@ mod token;
 mod unwind;
 pub mod workers;
 
-pub use context::propagator::{PropagatorHandle, add_propagator};
+pub use context::propagator::add_propagator;
 pub use context::{CallContext, Scope, check, is_cancelled};
 pub use event::clock::TimestampClock;
-pub use event::listener::{ListenerHandle, add_listener};
+pub use event::listener::add_listener;
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Cause, InvalidLimit, Outcome, TimeoutError};
 pub use outcome::{Ending, FromTimeout, panic_on_timeout};
+pub use registry::Registration;
 pub use time::{Deadline, InvalidDeadline};
 pub use timeout::within::{TimeoutFutureExt, Within, within, within_blocking};
 pub use timeout::{Runner, Timeout, place};
-pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard, Registration};
+pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard};
 
 #[cfg(feature = "macros")]
 pub use timeout_macros::timeout;

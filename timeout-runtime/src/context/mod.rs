@@ -13,9 +13,10 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::outcome::TimeoutError;
+use crate::registry::Registration;
 use crate::time::{Clock, Deadline};
 use crate::token::node::{NodeRef, Watch};
-use crate::token::{CallerAlarm, CancelToken, Owner, Registration};
+use crate::token::{CallerAlarm, CancelToken, Owner};
 
 use frame::{Frame, current, enter};
 
@@ -163,9 +164,6 @@ impl CancelToken {
     /// [`cancel`](Self::cancel) runs them on its own thread. Callbacks run outside any call. A
     /// panic ends in the callback. A callback is dropped with its token: if all clones of a token
     /// are dropped, it is not called.
-    ///
-    /// Bind the registration to a name (`let _registration = ..`). With `let _ = ..` it is dropped
-    /// immediately, and the callback with it.
     ///
     /// ```
     /// use std::sync::mpsc;

@@ -1,9 +1,8 @@
 //! Propagators: pass thread-bound state of users from the caller's thread to the operation.
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::registry::{self, Registry};
+use crate::registry::{self, Registered, Registration, Registry};
 use crate::sync::{AtomicUsize, Mutex, one_per_process};
 use crate::unwind::{self, Payload};
 
@@ -31,6 +30,9 @@ one_per_process! {
 /// event of an abandoned operation is emitted, and its late result is dropped, while the state is
 /// installed. Token callbacks run without the state. Operations that run inline need no propagator,
 /// because they run on the caller's thread.
+///
+/// Removing a propagator does not affect calls that have started: they keep the state that they
+/// captured.
 ///
 /// The functions of a propagator run outside any call, and their time counts towards the call's
 /// limit. A propagator is not called for calls that it makes itself.
@@ -76,43 +78,20 @@ one_per_process! {
 ///
 /// For OpenTelemetry's context:
 /// `add_propagator(|| { let context = Context::current(); move || context.clone().attach() })`.
-pub fn add_propagator<E, L>(capture: impl Fn() -> E + Send + Sync + 'static) -> PropagatorHandle
+pub fn add_propagator<E, L>(capture: impl Fn() -> E + Send + Sync + 'static) -> Registration
 where
     E: FnMut() -> L + Send + 'static,
 {
     let capture = move || Box::new(capture()) as Box<dyn Enter>;
-    PropagatorHandle {
-        id: Some(PROPAGATORS.add(Arc::new(capture))),
-    }
+    Registration::new(RegisteredPropagator(PROPAGATORS.add(Arc::new(capture))))
 }
 
-/// The handle of a registered propagator; returned by [`add_propagator`].
-///
-/// Dropping the handle removes the propagator. Calls that have already started keep the state that
-/// they captured.
-#[must_use = "dropping the handle removes the propagator; bind it, as in `let _propagator = ..`, or call `forget()`"]
-pub struct PropagatorHandle {
-    id: Option<u64>,
-}
+/// The id of a registered propagator.
+struct RegisteredPropagator(u64);
 
-impl PropagatorHandle {
-    /// Keeps the propagator registered until the process ends.
-    pub fn forget(mut self) {
-        self.id = None;
-    }
-}
-
-impl Drop for PropagatorHandle {
-    fn drop(&mut self) {
-        if let Some(id) = self.id {
-            PROPAGATORS.remove(id);
-        }
-    }
-}
-
-impl fmt::Debug for PropagatorHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PropagatorHandle").finish_non_exhaustive()
+impl Registered for RegisteredPropagator {
+    fn remove(&self) -> bool {
+        PROPAGATORS.remove(self.0)
     }
 }
 

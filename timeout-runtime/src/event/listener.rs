@@ -1,9 +1,8 @@
 //! Registers listeners and delivers events to them.
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::registry::{Entry, Registry};
+use crate::registry::{Entry, Registered, Registration, Registry};
 use crate::sync::{AtomicUsize, Mutex, one_per_process};
 
 use super::Event;
@@ -44,39 +43,16 @@ one_per_process! {
 /// assert_eq!(seen.lock().unwrap()[0].kind, EventKind::Succeeded);
 /// # Ok::<(), TimeoutError>(())
 /// ```
-pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> ListenerHandle {
-    ListenerHandle {
-        id: Some(LISTENERS.add(Arc::new(listen))),
-    }
+pub fn add_listener(listen: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Registration {
+    Registration::new(RegisteredListener(LISTENERS.add(Arc::new(listen))))
 }
 
-/// The handle of a registered listener; returned by [`add_listener`].
-///
-/// Dropping the handle removes the listener. A call of the listener that is already running
-/// finishes, and its thread then drops the listener.
-#[must_use = "dropping the handle removes the listener; bind it, as in `let _listener = ..`, or call `forget()`"]
-pub struct ListenerHandle {
-    id: Option<u64>,
-}
+/// The id of a registered listener.
+struct RegisteredListener(u64);
 
-impl ListenerHandle {
-    /// Keeps the listener registered until the process ends.
-    pub fn forget(mut self) {
-        self.id = None;
-    }
-}
-
-impl Drop for ListenerHandle {
-    fn drop(&mut self) {
-        if let Some(id) = self.id {
-            LISTENERS.remove(id);
-        }
-    }
-}
-
-impl fmt::Debug for ListenerHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ListenerHandle").finish_non_exhaustive()
+impl Registered for RegisteredListener {
+    fn remove(&self) -> bool {
+        LISTENERS.remove(self.0)
     }
 }
 

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::event::listener::{ListenerHandle, add_listener};
+use crate::event::listener::add_listener;
 use crate::event::{Event, EventKind};
 use crate::one_line::OneLine;
 use crate::outcome::Rounded;
+use crate::registry::Registration;
 use crate::sync::lock;
 
 /// The number of calls beyond a limit from which advice on that limit is reliable.
@@ -224,7 +225,7 @@ impl Latency {
 
     /// Records the events of all calls in this process, until the handle is dropped.
     #[must_use = "dropping the handle stops the recording"]
-    pub fn listen(&self) -> ListenerHandle {
+    pub fn listen(&self) -> Registration {
         let latency = self.clone();
         add_listener(move |event| latency.take_in(event))
     }

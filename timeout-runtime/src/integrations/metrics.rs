@@ -59,9 +59,10 @@ use ::metrics::{
 };
 
 use crate::call::abandoned;
-use crate::event::listener::{ListenerHandle, add_listener};
+use crate::event::listener::add_listener;
 use crate::event::{Event, EventKind};
 use crate::one_line::OneLine;
+use crate::registry::Registration;
 
 const CALLS: &str = "timeout_calls_total";
 const DURATION: &str = "timeout_call_duration_seconds";
@@ -76,7 +77,7 @@ const ABANDONED: &str = "timeout_abandoned_operations";
 /// Install the recorder first. Without a recorder, counts are lost. In a recorder that is installed
 /// later, the gauge of a name is correct from the next event that changes it. The gauge also counts
 /// operations that were abandoned before this call.
-pub fn record_endings() -> ListenerHandle {
+pub fn record_endings() -> Registration {
     describe_counter!(CALLS, Unit::Count, "Calls that have ended.");
     describe_histogram!(
         DURATION,

@@ -33,8 +33,9 @@ use std::task::{Context, Wake, Waker};
 use ::tokio_util::sync::CancellationToken;
 
 use crate::outcome::Cause;
+use crate::registry::Registration;
+use crate::token::CancelToken;
 use crate::token::node::NodeWeak;
-use crate::token::{CancelToken, Registration};
 
 /// Returns a token that is cancelled when `theirs` is cancelled.
 ///

@@ -26,10 +26,11 @@
 
 use ::tracing::{Dispatch, Level, Span, dispatcher, event, field};
 
-use crate::context::propagator::{PropagatorHandle, add_propagator};
-use crate::event::listener::{ListenerHandle, add_listener};
+use crate::context::propagator::add_propagator;
+use crate::event::listener::add_listener;
 use crate::event::{Event, EventKind, Failure};
 use crate::one_line::OneLine;
+use crate::registry::Registration;
 
 /// Makes operations on workers and in tasks run inside the span of their caller.
 ///
@@ -37,7 +38,7 @@ use crate::one_line::OneLine;
 /// each poll. The operation exits the span and drops its handle before the caller gets the result,
 /// so the span closes when the caller closes it. An abandoned operation keeps the span open until
 /// it ends.
-pub fn propagate_spans() -> PropagatorHandle {
+pub fn propagate_spans() -> Registration {
     add_propagator(|| {
         let span = Span::current();
         let dispatch = dispatcher::get_default(Dispatch::clone);
@@ -50,7 +51,7 @@ pub fn propagate_spans() -> PropagatorHandle {
 }
 
 /// Records every event of this process with [`record`].
-pub fn record_endings() -> ListenerHandle {
+pub fn record_endings() -> Registration {
     add_listener(record)
 }
 

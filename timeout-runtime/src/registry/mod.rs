@@ -1,12 +1,16 @@
 //! [`Registry`]: process-wide functions of users, called outside all locks.
 
 pub(crate) mod muted;
+mod registration;
 
 use std::sync::Arc;
 
 use crate::forked;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, try_lock};
 use crate::unwind::{self, Kept};
+
+pub(crate) use registration::Registered;
+pub use registration::Registration;
 
 /// Functions of users, in the order of registration.
 pub(crate) struct Registry<T: ?Sized> {
@@ -72,8 +76,14 @@ impl<T: ?Sized> Registry<T> {
         id
     }
 
-    pub(crate) fn remove(&self, id: u64) {
-        self.change(|entries| entries.retain(|entry| entry.id != id));
+    pub(crate) fn remove(&self, id: u64) -> bool {
+        let mut is_removed = false;
+        self.change(|entries| {
+            let before = entries.len();
+            entries.retain(|entry| entry.id != id);
+            is_removed = entries.len() < before;
+        });
+        is_removed
     }
 
     /// Replaces the list. Drops the old list outside the lock, because that can drop functions.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::outcome::{Cause, TimeoutError};
+use crate::registry::{Registered, Registration};
 use crate::threads::parking::CurrentParker;
 use crate::time::Clock;
 use crate::time::Tick;
@@ -76,12 +77,14 @@ impl CancelToken {
         let callback = Callback::new(callback);
         let take_back = callback.downgrade();
         match self.0.add_callback(callback) {
-            Ok(key) => Registration {
-                place: Some((self.0.downgrade(), key, take_back)),
-            },
+            Ok(key) => Registration::new(RegisteredCallback {
+                node: self.0.downgrade(),
+                key,
+                take_back,
+            }),
             Err(callback) => {
                 callback.run();
-                Registration { place: None }
+                Registration::over()
             }
         }
     }
@@ -212,47 +215,20 @@ impl fmt::Debug for CancelledOwned {
     }
 }
 
-/// A registered callback. Created by [`CancelToken::on_cancel`]. Dropping it removes the callback,
-/// and does not wait for one that runs.
-#[must_use = "dropping the registration takes the callback back; bind it, as in `let _registration = ..`, or call `forget()`"]
-pub struct Registration {
-    place: Option<(NodeWeak, u64, TakeBack)>,
+/// A callback in the links of a token.
+struct RegisteredCallback {
+    node: NodeWeak,
+    key: u64,
+    take_back: TakeBack,
 }
 
-impl Registration {
-    /// Removes the callback. Returns `true` if that prevented it from running, `false` if it runs,
-    /// has run, or was dropped with its token.
-    #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
-    pub fn unregister(mut self) -> bool {
-        self.take_back()
-    }
-
-    /// Keeps the callback registered for as long as the token exists.
-    pub fn forget(mut self) {
-        self.place = None;
-    }
-
-    fn take_back(&mut self) -> bool {
-        let Some((node, key, callback)) = self.place.take() else {
-            return false;
-        };
+impl Registered for RegisteredCallback {
+    fn remove(&self) -> bool {
         // After a cancellation the callback may still wait for a thread.
-        let is_taken_back = callback.take_back();
-        if let Some(node) = node.upgrade() {
-            drop(node.remove_callback(key));
+        let is_taken_back = self.take_back.take_back();
+        if let Some(node) = self.node.upgrade() {
+            drop(node.remove_callback(self.key));
         }
         is_taken_back
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        self.take_back();
-    }
-}
-
-impl fmt::Debug for Registration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registration").finish_non_exhaustive()
     }
 }

@@ -35,7 +35,7 @@ fn emit(name: &'static str) {
 }
 
 /// Registers a listener that counts the events called `name`.
-fn count(name: &'static str) -> (Count, ListenerHandle) {
+fn count(name: &'static str) -> (Count, Registration) {
     let count = Count::default();
     let handle = add_listener({
         let count = Arc::clone(&count);

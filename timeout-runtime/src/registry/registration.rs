@@ -1,0 +1,63 @@
+//! [`Registration`]: keeps a listener, a propagator or a callback registered.
+
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+/// What a registration removes.
+pub(crate) trait Registered: Send + Sync + UnwindSafe + RefUnwindSafe {
+    /// Removes the function. Returns whether that prevents it from running.
+    fn remove(&self) -> bool;
+}
+
+/// Keeps a function registered. Returned by [`add_listener`](crate::add_listener),
+/// [`add_propagator`](crate::add_propagator) and
+/// [`CancelToken::on_cancel`](crate::CancelToken::on_cancel).
+///
+/// Dropping a registration removes the function, and never waits for one that is running. That
+/// call of the function finishes, and its thread then drops the function.
+///
+/// Bind the registration to a name (`let _listener = ..`). With `let _ = ..` it is dropped
+/// immediately, and the function with it.
+#[must_use = "dropping the registration removes the function; bind it, as in `let _listener = ..`, or call `forget()`"]
+pub struct Registration(Option<Box<dyn Registered>>);
+
+impl Registration {
+    pub(crate) fn new(registered: impl Registered + 'static) -> Self {
+        Self(Some(Box::new(registered)))
+    }
+
+    /// A registration of a function that has run already.
+    pub(crate) fn over() -> Self {
+        Self(None)
+    }
+
+    /// Removes the function. Returns `true` if that prevents it from running from now on.
+    ///
+    /// Returns `false` for a callback that is running, has run, or was dropped with its token.
+    #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
+    pub fn unregister(mut self) -> bool {
+        self.remove()
+    }
+
+    /// Keeps the function registered: a listener or a propagator until the process ends, a callback
+    /// for as long as its token exists.
+    pub fn forget(mut self) {
+        self.0 = None;
+    }
+
+    fn remove(&mut self) -> bool {
+        self.0.take().is_some_and(|registered| registered.remove())
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").finish_non_exhaustive()
+    }
+}
