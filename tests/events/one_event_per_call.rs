@@ -143,16 +143,6 @@ fn check_sequence(events: &[Event<'static>]) {
     }
 }
 
-fn status_of(event: &Event<'_>) -> Option<CallStatus> {
-    Some(match event.kind {
-        EventKind::Succeeded => CallStatus::Ok,
-        EventKind::Failed(_) => CallStatus::Failed,
-        EventKind::TimedOut => CallStatus::TimedOut,
-        EventKind::NotStarted(_) => CallStatus::NotStarted,
-        _ => return None,
-    })
-}
-
 /// At the limit, an event could be emitted twice, or both as a success and as a timeout.
 #[test]
 fn sync_calls_that_end_at_their_limit_emit_one_outcome_event() {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use crate::one_line::OneLine;
-use crate::outcome::{Cause, Rounded};
+use crate::outcome::{CallStatus, Cause, Rounded, endings};
 use crate::sync::AtomicU64;
 
 /// The id of a call, unique within the process.
@@ -107,6 +107,47 @@ pub enum EventKind<'a> {
     AbandonedWorkerFailed(Failure<'a>),
 }
 
+macro_rules! status_of_event {
+    ($($(#[$doc:meta])* $outcome:ident($value:ty), $status:ident, $event:ident, [$($cause:ident),*],
+        $word:literal;)*) => {
+        impl EventKind<'_> {
+            /// Returns the status of the call if the event reports how the call ended.
+            ///
+            /// Returns `None` for [`Dropped`](Self::Dropped), and for the late event of an
+            /// abandoned operation.
+            #[must_use]
+            pub fn status(&self) -> Option<CallStatus> {
+                match self {
+                    $(Self::$event { .. } => Some(CallStatus::$status),)*
+                    Self::Dropped
+                    | Self::AbandonedWorkerSucceeded
+                    | Self::AbandonedWorkerFailed(_) => None,
+                }
+            }
+
+            /// Returns the kind as a fixed word, as written by the features `metrics` and `tracing`.
+            ///
+            /// ```
+            /// use timeout_runtime::EventKind;
+            ///
+            /// assert_eq!(EventKind::TimedOut.as_str(), "timed_out");
+            /// assert_eq!(EventKind::AbandonedWorkerSucceeded.as_str(), "abandoned_succeeded");
+            /// ```
+            #[must_use]
+            pub fn as_str(&self) -> &'static str {
+                match self {
+                    $(Self::$event { .. } => $word,)*
+                    Self::Dropped => "dropped",
+                    Self::AbandonedWorkerSucceeded => "abandoned_succeeded",
+                    Self::AbandonedWorkerFailed(_) => "abandoned_failed",
+                }
+            }
+        }
+    };
+}
+
+endings!(status_of_event);
+
 impl EventKind<'_> {
     /// Returns whether the event reports the outcome of a call.
     ///
@@ -117,29 +158,6 @@ impl EventKind<'_> {
             self,
             Self::AbandonedWorkerSucceeded | Self::AbandonedWorkerFailed(_)
         )
-    }
-
-    /// Returns the kind as a fixed identifier, as written by the features `metrics` and `tracing`.
-    ///
-    /// ```
-    /// use timeout_runtime::EventKind;
-    ///
-    /// assert_eq!(EventKind::TimedOut.as_str(), "timed_out");
-    /// assert_eq!(EventKind::AbandonedWorkerSucceeded.as_str(), "abandoned_succeeded");
-    /// ```
-    #[must_use]
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded",
-            Self::Failed(_) => "failed",
-            Self::TimedOut => "timed_out",
-            Self::DeadlineExceeded => "deadline_exceeded",
-            Self::Cancelled => "cancelled",
-            Self::NotStarted(_) => "not_started",
-            Self::Dropped => "dropped",
-            Self::AbandonedWorkerSucceeded => "abandoned_succeeded",
-            Self::AbandonedWorkerFailed(_) => "abandoned_failed",
-        }
     }
 
     fn into_owned(self) -> EventKind<'static> {

@@ -187,12 +187,10 @@ impl TimeoutError {
     /// The status of a call that ended with this error.
     #[must_use]
     pub fn status(&self) -> CallStatus {
-        match self.cause {
-            _ if !self.started => CallStatus::NotStarted,
-            Cause::TimedOut => CallStatus::TimedOut,
-            Cause::DeadlineExceeded => CallStatus::DeadlineExceeded,
-            Cause::Cancelled => CallStatus::UpstreamCancelled,
-            Cause::NoWorker | Cause::NoRuntime => CallStatus::NotStarted,
+        if self.started {
+            CallStatus::of_started(self.cause)
+        } else {
+            CallStatus::NotStarted
         }
     }
 }

@@ -1,66 +1,88 @@
-//! [`Outcome`]: how a call ended, and [`CallStatus`], the same in one word.
+//! [`Outcome`]: how a call ended, and [`CallStatus`], the same without the value.
 
+mod endings;
 mod error;
 mod returns;
 
 use std::fmt;
 
+pub(crate) use endings::endings;
 pub use error::{Cause, InvalidLimit, TimeoutError};
 pub(crate) use error::{Reason, Rounded};
 pub(crate) use returns::of_result;
 pub use returns::{Ending, FromTimeout, panic_on_timeout};
 
-/// How a call ended, in one word for logs and tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CallStatus {
-    /// A value in time.
-    Ok,
-    /// An error in time.
-    Failed,
-    /// The call's own limit passed first.
-    TimedOut,
-    /// An inherited or shared deadline passed first.
-    DeadlineExceeded,
-    /// A token was cancelled first.
-    UpstreamCancelled,
-    /// The operation never ran.
-    NotStarted,
+macro_rules! outcome_and_status {
+    ($($(#[$doc:meta])* $outcome:ident($value:ty), $status:ident, $event:ident, [$($cause:ident),*],
+        $word:literal;)*) => {
+        /// How a call ended: exactly one of six outcomes.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        /// use timeout_runtime::{CallStatus, Outcome, Timeout};
+        ///
+        /// let limit = Timeout::new("parse", Duration::from_secs(5))?;
+        /// let outcome = limit.outcome(|_token| "12".parse::<u32>());
+        /// assert_eq!(outcome.status(), CallStatus::Ok);
+        /// assert_eq!(outcome.success(), Some(12));
+        /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+        /// ```
+        #[derive(Clone, Debug)]
+        #[must_use = "a call may have ended without a result"]
+        pub enum Outcome<T, E> {
+            $($(#[$doc])* $outcome($value),)*
+        }
+
+        /// How a call ended, without its value: for logs and tables. `Display` prints the word that
+        /// [`as_str`](Self::as_str) returns.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum CallStatus {
+            $($(#[$doc])* $status,)*
+        }
+
+        impl CallStatus {
+            /// Returns the status as a fixed word, as written by the features `metrics` and
+            /// `tracing`.
+            ///
+            /// ```
+            /// use timeout_runtime::CallStatus;
+            ///
+            /// assert_eq!(CallStatus::TimedOut.as_str(), "timed_out");
+            /// ```
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$status => $word,)*
+                }
+            }
+
+            /// The status of a started call that ended for `cause`.
+            fn of_started(cause: Cause) -> Self {
+                match cause {
+                    $($(Cause::$cause => Self::$status,)*)*
+                }
+            }
+        }
+
+        impl<T, E> Outcome<T, E> {
+            /// The outcome without its value.
+            #[must_use]
+            pub fn status(&self) -> CallStatus {
+                match self {
+                    $(Self::$outcome(_) => CallStatus::$status,)*
+                }
+            }
+        }
+    };
 }
+
+endings!(outcome_and_status);
 
 impl fmt::Display for CallStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        f.pad(self.as_str())
     }
-}
-
-/// How a call ended: exactly one of six outcomes.
-///
-/// ```
-/// use std::time::Duration;
-/// use timeout_runtime::{CallStatus, Outcome, Timeout};
-///
-/// let limit = Timeout::new("parse", Duration::from_secs(5))?;
-/// let outcome = limit.outcome(|_token| "12".parse::<u32>());
-/// assert_eq!(outcome.status(), CallStatus::Ok);
-/// assert_eq!(outcome.success(), Some(12));
-/// # Ok::<(), timeout_runtime::InvalidLimit>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "a call may have ended without a result"]
-pub enum Outcome<T, E> {
-    /// The operation returned a value in time.
-    Success(T),
-    /// The operation returned its own error in time.
-    Failure(E),
-    /// The call's own limit passed first.
-    TimedOut(TimeoutError),
-    /// An inherited or shared deadline passed first.
-    DeadlineExceeded(TimeoutError),
-    /// A token was cancelled first.
-    Cancelled(TimeoutError),
-    /// The operation never ran.
-    NotStarted(TimeoutError),
 }
 
 impl<T, E> Outcome<T, E> {
@@ -74,19 +96,6 @@ impl<T, E> Outcome<T, E> {
                 CallStatus::UpstreamCancelled => Self::Cancelled(error),
                 _ => Self::NotStarted(error),
             },
-        }
-    }
-
-    /// The outcome in one word.
-    #[must_use]
-    pub fn status(&self) -> CallStatus {
-        match self {
-            Self::Success(_) => CallStatus::Ok,
-            Self::Failure(_) => CallStatus::Failed,
-            Self::TimedOut(_) => CallStatus::TimedOut,
-            Self::DeadlineExceeded(_) => CallStatus::DeadlineExceeded,
-            Self::Cancelled(_) => CallStatus::UpstreamCancelled,
-            Self::NotStarted(_) => CallStatus::NotStarted,
         }
     }
 
