@@ -68,7 +68,7 @@ impl Tally {
             let verdict = events
                 .first()
                 .expect("the outcome event precedes the return");
-            assert_eq!(status_of(verdict), Some(status), "{verdict} {outcome:?}");
+            assert_eq!(verdict.kind.status(), Some(status), "{verdict} {outcome:?}");
         }
         if let Outcome::Success(result) = outcome {
             assert_eq!(result, round);

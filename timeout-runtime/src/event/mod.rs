@@ -125,7 +125,8 @@ macro_rules! status_of_event {
                 }
             }
 
-            /// Returns the kind as a fixed word, as written by the features `metrics` and `tracing`.
+            /// Returns the kind as a fixed word, as written by the features `metrics` and
+            /// `tracing`.
             ///
             /// ```
             /// use timeout_runtime::EventKind;
