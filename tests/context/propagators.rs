@@ -508,7 +508,11 @@ fn a_propagator_may_make_calls_and_be_added_or_removed() {
 fn a_call_sees_no_values_of_the_previous_call_on_its_worker() {
     in_own_process(|| {
         LABEL.set("the caller's");
-        Settings::new().cap(1).apply();
+        Settings {
+            cap: 1,
+            ..Settings::current()
+        }
+        .apply();
         for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
             for place in PLACES {
                 let handles = (propagate_label(), acting(place, Act::Panics));

@@ -125,7 +125,11 @@ fn destructors_of_thread_locals_of_a_worker_may_make_calls() {
     in_own_process(|| {
         let (sender, endings) = mpsc::channel();
         // An idle worker ends immediately.
-        Settings::new().keep_alive(Duration::ZERO).apply();
+        Settings {
+            keep_alive: Duration::ZERO,
+            ..Settings::current()
+        }
+        .apply();
         let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
             let act = move || {
                 let inside = limit("thread_ends::in_destructor", 60_000);

@@ -22,7 +22,11 @@ fn recurse(depth: usize) -> usize {
 fn main() -> ExitCode {
     if let Some(bytes) = std::env::args().nth(1) {
         let bytes = bytes.parse().expect("a number of bytes");
-        Settings::new().stack_size(bytes).apply();
+        Settings {
+            stack_size: Some(bytes),
+            ..Settings::current()
+        }
+        .apply();
     }
     let limit = Timeout::new("recurse", Duration::from_secs(60)).expect("a limit");
     let outcome = limit.outcome(|_| Ok::<_, TimeoutError>(recurse(DEPTH)));

@@ -1,7 +1,6 @@
 //! A program for which every thread is refused: `RUST_MIN_STACK=9000000000000000000 starved`. Its
 //! exit code is the number of the failed check.
 
-use std::error::Error;
 use std::future::{Future, pending};
 use std::pin::{Pin, pin};
 use std::process::ExitCode;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use timeout_runtime::workers::{self, Settings};
+use timeout_runtime::workers;
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
 use tokio::runtime::Builder;
 
@@ -35,11 +34,8 @@ fn is_refused(ending: &Ending) -> bool {
 
 /// No hook is called without a thread.
 fn cannot_start_early() -> bool {
-    Settings::new()
-        .on_thread_start(|| std::process::abort())
-        .apply();
-    let started = workers::start(4);
-    started.is_err_and(|error| error.workers() == 0 && error.source().is_some())
+    workers::on_thread_start(|| std::process::abort());
+    workers::start(4).is_err() && workers::stats().live == 0
 }
 
 fn needs_a_worker() -> bool {

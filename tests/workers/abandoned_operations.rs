@@ -292,7 +292,11 @@ fn the_attribute_limits_abandoned_operations() {
 #[test]
 fn the_default_limit_of_abandoned_operations_is_half_of_the_cap() {
     in_own_process(|| {
-        Settings::new().cap(4).apply();
+        Settings {
+            cap: 4,
+            ..Settings::current()
+        }
+        .apply();
         let gates = [(); 2].map(|()| abandon(Way::SyncWorker, "pool_leftovers::half"));
         let timeout = limit("pool_leftovers::half", 60_000);
         let refused = timeout.outcome(|_| Ok::<_, TimeoutError>(7));

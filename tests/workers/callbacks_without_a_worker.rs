@@ -15,7 +15,11 @@ use timeout_runtime::{Outcome, TimeoutError, add_listener, timeout};
 #[test]
 fn a_blocking_callback_delays_no_deadline() {
     in_own_process(|| {
-        Settings::new().cap(1).apply();
+        Settings {
+            cap: 1,
+            ..Settings::current()
+        }
+        .apply();
         let runtime = runtime();
         let _inside = runtime.enter();
         let (busy, leave) = (Gate::new(), Gate::new());
@@ -64,7 +68,11 @@ fn a_blocking_callback_delays_no_deadline() {
 
 /// Occupies the only worker until `leave` opens.
 fn occupy(name: &'static str, leave: &Gate) -> std::thread::JoinHandle<Outcome<u32, TimeoutError>> {
-    Settings::new().cap(1).apply();
+    Settings {
+        cap: 1,
+        ..Settings::current()
+    }
+    .apply();
     let (busy, held) = (Gate::new(), leave.clone());
     let is_busy = busy.clone();
     let occupied = std::thread::spawn(move || {

@@ -15,7 +15,11 @@ use timeout_runtime::workers::{self, Settings};
 
 /// Makes workers end after this idle time, from the next worker on.
 fn set_keep_alive(keep_alive: Duration) {
-    Settings::new().keep_alive(keep_alive).apply();
+    Settings {
+        keep_alive,
+        ..Settings::current()
+    }
+    .apply();
     eventually("all workers have ended", || workers::stats().live == 0);
 }
 

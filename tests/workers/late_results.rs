@@ -17,7 +17,11 @@ use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, WorkerName, wor
 /// Records expected panics, and keeps all workers during the test.
 fn prepare() {
     panics::record_panics();
-    Settings::new().keep_alive(Duration::from_secs(600)).apply();
+    Settings {
+        keep_alive: Duration::from_secs(600),
+        ..Settings::current()
+    }
+    .apply();
 }
 
 /// A value that records the thread on which it is dropped.

@@ -19,10 +19,12 @@ const THREADS: usize = 64;
 const DEPTH: u32 = 10;
 
 fn set_cap(cap: usize) {
-    Settings::new()
-        .cap(cap)
-        .keep_alive(Duration::from_secs(600))
-        .apply();
+    Settings {
+        cap,
+        keep_alive: Duration::from_secs(600),
+        ..Settings::current()
+    }
+    .apply();
 }
 
 /// Asserts that all workers are free, and that as many operations as the cap allows can run
@@ -139,7 +141,11 @@ fn nested_calls_with_enough_workers_succeed() {
     in_own_process(|| {
         set_cap(THREADS * DEPTH as usize);
         // The extra workers end when they are idle.
-        Settings::new().keep_alive(Duration::ZERO).apply();
+        Settings {
+            keep_alive: Duration::ZERO,
+            ..Settings::current()
+        }
+        .apply();
         let calls = ends(|| {
             let calls = Endings::default();
             crowd(THREADS, THREADS, |_| calls.count(enough(DEPTH)));

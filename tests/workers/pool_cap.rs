@@ -15,7 +15,11 @@ const LONG: u64 = 60_000;
 
 /// Keeps every worker busy until the gate opens.
 fn occupy() -> Gate {
-    Settings::new().cap(2).apply();
+    Settings {
+        cap: 2,
+        ..Settings::current()
+    }
+    .apply();
     let (leave, started) = (Gate::new(), Arc::new(AtomicUsize::new(0)));
     for _ in 0..2 {
         let (held, counted) = (leave.clone(), started.clone());

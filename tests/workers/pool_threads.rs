@@ -23,13 +23,38 @@ fn thread_of(way: Way) -> (ThreadId, String) {
     }
 }
 
+#[test]
+fn settings_that_are_not_mentioned_stay() {
+    in_own_process(|| {
+        let set = Settings {
+            cap: 3,
+            keep_alive: Duration::from_secs(5),
+            stack_size: Some(1 << 20),
+            reuse: false,
+            spin: false,
+        };
+        set.clone().apply();
+        assert_eq!(Settings::current(), set);
+        Settings {
+            cap: 0,
+            ..Settings::current()
+        }
+        .apply();
+        assert_eq!(Settings::current(), Settings { cap: 1, ..set });
+    });
+}
+
 const ON_WORKERS: [Way; 2] = [Way::SyncWorker, Way::AsyncWorker];
 
 #[test]
 fn workers_are_named_and_reused() {
     in_own_process(|| {
         // No worker may end between two calls.
-        Settings::new().keep_alive(Duration::from_secs(600)).apply();
+        Settings {
+            keep_alive: Duration::from_secs(600),
+            ..Settings::current()
+        }
+        .apply();
         let mut ids = HashSet::new();
         for way in ON_WORKERS {
             let (id, name) = thread_of(way);
@@ -47,7 +72,11 @@ fn workers_are_named_and_reused() {
 #[test]
 fn idle_workers_end_after_a_while() {
     in_own_process(|| {
-        Settings::new().keep_alive(Duration::from_millis(1)).apply();
+        Settings {
+            keep_alive: Duration::from_millis(1),
+            ..Settings::current()
+        }
+        .apply();
         let (id, _) = thread_of(Way::SyncWorker);
         eventually("all workers have ended", || workers::stats().live == 0);
         assert_ne!(thread_of(Way::SyncWorker).0, id);
@@ -62,7 +91,11 @@ thread_local! {
 #[test]
 fn without_reuse_each_call_has_a_fresh_thread() {
     in_own_process(|| {
-        Settings::new().reuse(false).apply();
+        Settings {
+            reuse: false,
+            ..Settings::current()
+        }
+        .apply();
         let mut ids = HashSet::new();
         for round in 0..10 {
             let way = ON_WORKERS[round % 2];
@@ -91,7 +124,11 @@ fn a_stack_has_the_configured_size() {
         }
 
         // Enough for 16 MiB, which is more than any default.
-        Settings::new().stack_size(64 << 20).apply();
+        Settings {
+            stack_size: Some(64 << 20),
+            ..Settings::current()
+        }
+        .apply();
         let outcome = Way::SyncWorker.run(&limit("pool_threads::deep", 60_000), |_| {
             Ok::<_, TimeoutError>(deep(4096))
         });
@@ -114,7 +151,11 @@ fn without_new_threads_a_call_waits_for_an_existing_worker() {
         });
         started.wait();
         assert_eq!(workers::stats().live, 1);
-        Settings::new().stack_size(usize::MAX / 2).apply();
+        Settings {
+            stack_size: Some(usize::MAX / 2),
+            ..Settings::current()
+        }
+        .apply();
         let waits = thread::spawn(|| thread_of(Way::SyncWorker));
         eventually("the call is queued", || workers::stats().queued == 1);
         let expired = Way::SyncWorker.run(&limit("pool_threads::expires", short()), |_| {
@@ -131,10 +172,18 @@ fn without_new_threads_a_call_waits_for_an_existing_worker() {
 #[test]
 fn without_any_worker_a_call_is_refused_immediately() {
     in_own_process(|| {
-        Settings::new().keep_alive(Duration::ZERO).apply();
+        Settings {
+            keep_alive: Duration::ZERO,
+            ..Settings::current()
+        }
+        .apply();
         thread_of(Way::SyncWorker);
         eventually("all workers have ended", || workers::stats().live == 0);
-        Settings::new().stack_size(usize::MAX / 2).apply();
+        Settings {
+            stack_size: Some(usize::MAX / 2),
+            ..Settings::current()
+        }
+        .apply();
         for way in ON_WORKERS {
             let outcome = way.run(&limit("pool_threads::none", 600_000), |_| {
                 Ok::<_, TimeoutError>(7)
@@ -143,7 +192,11 @@ fn without_any_worker_a_call_is_refused_immediately() {
             assert_eq!(cause, Some(Cause::NoWorker), "{way:?}: {outcome:?}");
             assert!(matches!(outcome, Outcome::NotStarted(_)), "{way:?}");
         }
-        Settings::new().stack_size(2 << 20).apply();
+        Settings {
+            stack_size: Some(2 << 20),
+            ..Settings::current()
+        }
+        .apply();
         for way in APART {
             thread_of(way);
         }

@@ -26,8 +26,13 @@ fn brief() -> u64 {
 const PROMPT: Duration = Duration::from_secs(30);
 
 fn set_cap(cap: usize) {
-    let settings = Settings::new().keep_alive(Duration::from_millis(1));
-    settings.cap(cap).apply();
+    let keep_alive = Duration::from_millis(1);
+    Settings {
+        cap,
+        keep_alive,
+        ..Settings::current()
+    }
+    .apply();
 }
 
 /// A lock that the test holds, and at which all operations block.

@@ -13,8 +13,13 @@ use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeou
 
 /// Makes each call start a new thread, which runs `hook` first.
 fn set_hook(hook: impl Fn() + Send + Sync + 'static) {
-    let settings = Settings::new().keep_alive(Duration::ZERO).reuse(false);
-    settings.on_thread_start(hook).apply();
+    Settings {
+        keep_alive: Duration::ZERO,
+        reuse: false,
+        ..Settings::current()
+    }
+    .apply();
+    workers::on_thread_start(hook);
 }
 
 fn succeeds() -> bool {
@@ -96,7 +101,11 @@ fn the_only_worker_may_run_a_hook_that_makes_calls() {
     in_own_process(|| {
         let (sender, ended) = mpsc::channel();
         set_hook(move || sender.send(call_from_hook()).unwrap());
-        Settings::new().cap(1).apply();
+        Settings {
+            cap: 1,
+            ..Settings::current()
+        }
+        .apply();
         let succeeded = crowd::ends(succeeds);
         assert!(succeeded);
         assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));

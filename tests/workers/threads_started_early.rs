@@ -41,10 +41,12 @@ fn threads_started_early_run_the_hook_once_and_serve_all_calls() {
 
         let names = Names::default();
         let hook = names.clone();
-        Settings::new()
-            .keep_alive(Duration::MAX)
-            .on_thread_start(move || hook.add_current())
-            .apply();
+        Settings {
+            keep_alive: Duration::MAX,
+            ..Settings::current()
+        }
+        .apply();
+        workers::on_thread_start(move || hook.add_current());
         assert_eq!(workers::start(3).unwrap(), 3);
         assert_eq!(workers::stats().idle, 3);
         eventually("all threads have started", || names.sorted() == ALL);

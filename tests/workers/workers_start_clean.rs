@@ -18,10 +18,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// Records expected panics, and runs all calls of the test on the same worker.
 fn use_one_worker() {
     panics::record_panics();
-    Settings::new()
-        .cap(1)
-        .keep_alive(Duration::from_secs(600))
-        .apply();
+    Settings {
+        cap: 1,
+        keep_alive: Duration::from_secs(600),
+        ..Settings::current()
+    }
+    .apply();
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -14,12 +14,14 @@
 //! a low priority thus makes later calls of other threads slow, and their limits late.
 //!
 //! Two things help. [`start`] starts these threads early, from a thread that has the right
-//! properties. The function given to [`Settings::on_thread_start`] runs on each of our threads
-//! first, and can set what it needs.
+//! properties. The function given to [`on_thread_start`] runs on each of our threads first, and can
+//! set what it needs.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::call::jobs;
+use crate::threads;
 
 pub use crate::call::abandoned::{Abandoned, abandoned, drain, drain_async};
 pub use crate::pool::{Settings, Stats};
@@ -44,38 +46,60 @@ pub fn stats() -> Stats {
 /// use timeout_runtime::workers::{self, Settings};
 ///
 /// // In `main`, before any thread changes its priority or its signal mask.
-/// Settings::new().keep_alive(Duration::MAX).apply();
+/// Settings { keep_alive: Duration::MAX, ..Settings::current() }.apply();
 /// assert!(workers::start(4)? >= 4);
-/// # Ok::<(), workers::StartError>(())
+/// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// Without [`reuse`](Settings::reuse) of workers, no worker is started.
 ///
 /// # Errors
 ///
-/// If the system refuses a thread. Threads that have been started until then stay. In a forked
-/// child and inside [`on_thread_start`](Settings::on_thread_start), no thread is started.
-pub fn start(workers: usize) -> Result<usize, StartError> {
-    let started = jobs::start_threads(workers);
-    let workers = jobs::workers();
-    match started {
-        Ok(()) => Ok(workers),
-        Err(source) => Err(StartError { workers, source }),
-    }
+/// If the system refuses a thread. Threads that have been started until then stay, and [`stats`]
+/// counts them. In a forked child and inside the function of [`on_thread_start`], no thread is
+/// started.
+pub fn start(workers: usize) -> io::Result<usize> {
+    jobs::start_threads(workers)?;
+    Ok(jobs::workers())
 }
 
-/// The system refused to start a thread; returned by [`start`].
-#[derive(Debug, thiserror::Error)]
-#[error("cannot start another thread; workers running: {workers}")]
-pub struct StartError {
-    workers: usize,
-    source: io::Error,
-}
-
-impl StartError {
-    /// How many workers there are.
-    #[must_use]
-    pub fn workers(&self) -> usize {
-        self.workers
-    }
+/// Makes every thread of this crate run `function` at its start: each worker, and each thread that
+/// keeps deadlines or runs callbacks. It replaces the function that was set before. Threads that
+/// have been started already do not run it.
+///
+/// It is the place to set what a thread would otherwise [inherit](self#what-a-worker-inherits),
+/// such as a priority, a signal mask or a set of processors. The thread has its name by then:
+/// `timeout-1`, `timeout-2` and so on for workers, `timeout-timer` and `timeout-deputy` for the
+/// threads that keep deadlines, `timeout-background` for those that run callbacks.
+///
+/// The function runs outside any call. The thread does nothing else before it returns, and the
+/// first call of a worker waits for that as part of its limit. A panic ends in the function.
+/// Calls made in it may run inline; those that need a worker are not started, for
+/// [`NoWorker`](crate::Cause::NoWorker).
+///
+/// ```
+/// use std::cell::Cell;
+/// use std::thread;
+/// use timeout_runtime::workers;
+///
+/// thread_local! {
+///     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+/// }
+///
+/// workers::on_thread_start(|| {
+///     let thread = thread::current();
+///     let number = thread.name().and_then(|name| name.strip_prefix("timeout-"));
+///     IS_WORKER.set(number.is_some_and(|number| number.parse::<u32>().is_ok()));
+/// });
+/// ```
+///
+/// With the crate `nix`, signals are left to the threads of the program:
+///
+/// ```ignore
+/// use nix::sys::signal::SigSet;
+///
+/// workers::on_thread_start(|| SigSet::all().thread_block().expect("a valid mask"));
+/// ```
+pub fn on_thread_start(function: impl Fn() + Send + Sync + 'static) {
+    threads::set_hook(Arc::new(function));
 }

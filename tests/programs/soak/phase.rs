@@ -28,10 +28,12 @@ pub(crate) const WORKERS: usize = 128;
 /// Starts all workers that the pool allows, and uses each of them once. They stay, so that each
 /// stock includes the same workers.
 fn start_all_workers(runtime: &Runtime) {
-    Settings::new()
-        .cap(WORKERS)
-        .keep_alive(Duration::from_secs(3600))
-        .apply();
+    Settings {
+        cap: WORKERS,
+        keep_alive: Duration::from_secs(3600),
+        ..Settings::current()
+    }
+    .apply();
     let all = Arc::new(Barrier::new(WORKERS));
     thread::scope(|scope| {
         for _ in 0..WORKERS {

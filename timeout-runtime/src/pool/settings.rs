@@ -1,12 +1,10 @@
 //! [`Settings`]: the settings of the worker pool, and the environment variables behind them.
 
-use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::sync::{self, AtomicU64};
-use crate::threads::{self, Hook};
 
 /// As many workers as Tokio's blocking pool may have threads.
 const CAP: usize = 512;
@@ -18,152 +16,72 @@ static STACK_SIZE: AtomicUsize = AtomicUsize::new(0);
 static FRESH: AtomicBool = AtomicBool::new(false);
 static PARK: AtomicBool = AtomicBool::new(false);
 
-/// Settings of the worker pool. They hold for the whole process from `apply` on; running calls keep
-/// what they started with.
+/// The settings of the worker pool. They apply to the whole process from [`apply`](Self::apply) on;
+/// running calls keep the settings that they started with.
+///
+/// Set the fields that you want to change, and take the others from [`current`](Self::current).
+/// Later versions can add fields; `..Settings::current()` keeps such code compiling.
 ///
 /// ```
 /// use std::time::Duration;
 /// use timeout_runtime::workers::Settings;
 ///
-/// Settings::new()
-///     .cap(64)
-///     .keep_alive(Duration::from_secs(2))
-///     .stack_size(4 << 20)
-///     .apply();
+/// Settings {
+///     cap: 64,
+///     keep_alive: Duration::from_secs(2),
+///     stack_size: Some(4 << 20),
+///     ..Settings::current()
+/// }
+/// .apply();
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "settings do nothing until `apply` is called"]
 pub struct Settings {
-    cap: Option<usize>,
-    keep_alive: Option<Duration>,
-    stack_size: Option<usize>,
-    reuse: Option<bool>,
-    spin: Option<bool>,
-    on_thread_start: Option<OnThreadStart>,
-}
-
-#[derive(Clone)]
-struct OnThreadStart(Hook);
-
-impl fmt::Debug for OnThreadStart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnThreadStart").finish_non_exhaustive()
-    }
-}
-
-impl Settings {
-    /// Changes nothing.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The maximum number of workers, at least 1 and by default 512. A call that finds no free
     /// worker waits for one until its deadline, and is then not started.
-    pub fn cap(mut self, cap: usize) -> Self {
-        self.cap = Some(cap.max(1));
-        self
-    }
-
-    /// How long a worker without a job stays, by default 10 seconds.
-    pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
-        self.keep_alive = Some(keep_alive);
-        self
-    }
-
-    /// The stack size of new workers in bytes. The default is that of the standard library: 2 MiB,
-    /// or the value of the environment variable `RUST_MIN_STACK`.
+    pub cap: usize,
+    /// How long a worker without a job stays, in whole milliseconds. The default is 10 seconds.
+    pub keep_alive: Duration,
+    /// The stack size of new workers in bytes. The default, `None`, is that of the standard
+    /// library: 2 MiB, or the value of the environment variable `RUST_MIN_STACK`.
     ///
     /// With the default, an operation can take and return an array of 256 KiB by value in an
     /// unoptimized build, and one of 640 KiB in an optimized build.
-    pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
-        self
-    }
-
+    pub stack_size: Option<usize>,
     /// Whether workers are reused, by default yes. Without reuse each call gets a fresh thread,
     /// which inherits what threads inherit, such as the captured output of a test. The environment
-    /// variable `TIMEOUT_WORKER_REUSE=0` does the same as `false`.
-    pub fn reuse(mut self, reuse: bool) -> Self {
-        self.reuse = Some(reuse);
-        self
-    }
-
+    /// variable `TIMEOUT_WORKER_REUSE=0` turns reuse off, whatever is set here.
+    pub reuse: bool,
     /// Whether callers and workers spin for a few microseconds before parking, by default yes.
     /// Spinning makes short calls in a row several times faster, and stops where it has not helped
-    /// lately. With one core no thread spins. The environment variable `TIMEOUT_WORKER_SPIN=0` does
-    /// the same as `false`.
-    pub fn spin(mut self, spin: bool) -> Self {
-        self.spin = Some(spin);
-        self
+    /// lately. With one core no thread spins. The environment variable `TIMEOUT_WORKER_SPIN=0`
+    /// turns spinning off, whatever is set here.
+    pub spin: bool,
+}
+
+impl Settings {
+    /// Returns the settings that apply now: the defaults, or those that were applied last. A
+    /// setting that an environment variable turns off is `false`.
+    pub fn current() -> Self {
+        Self {
+            cap: cap(),
+            keep_alive: keep_alive(),
+            stack_size: stack_size(),
+            reuse: reuse(),
+            spin: spin(),
+        }
     }
 
-    /// A function that every thread of this crate runs at its start: each worker, and each thread
-    /// that keeps deadlines or runs callbacks. It replaces the function that was set before.
-    /// Threads that have been started already do not run it.
+    /// Applies all fields to the whole process.
     ///
-    /// It is the place to set what a thread would otherwise [inherit](crate::workers#what-a-worker-inherits), such as a priority, a
-    /// signal mask or a set of processors. The thread has its name by then: `timeout-1`,
-    /// `timeout-2` and so on for workers, `timeout-timer` and `timeout-deputy` for the threads that
-    /// keep deadlines, `timeout-background` for those that run callbacks.
-    ///
-    /// The function runs outside any call. The thread does nothing else before it returns, and the
-    /// first call of a worker waits for that as part of its limit. A panic ends in the function.
-    /// Calls made in it may run inline; those that need a worker are not started, for
-    /// [`NoWorker`](crate::Cause::NoWorker).
-    ///
-    /// ```
-    /// use std::cell::Cell;
-    /// use std::thread;
-    /// use timeout_runtime::workers::Settings;
-    ///
-    /// thread_local! {
-    ///     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
-    /// }
-    ///
-    /// Settings::new()
-    ///     .on_thread_start(|| {
-    ///         let thread = thread::current();
-    ///         let number = thread.name().and_then(|name| name.strip_prefix("timeout-"));
-    ///         IS_WORKER.set(number.is_some_and(|number| number.parse::<u32>().is_ok()));
-    ///     })
-    ///     .apply();
-    /// ```
-    ///
-    /// With the crate `nix`, signals are left to the threads of the program:
-    ///
-    /// ```ignore
-    /// use nix::sys::signal::SigSet;
-    ///
-    /// Settings::new()
-    ///     .on_thread_start(|| SigSet::all().thread_block().expect("a valid mask"))
-    ///     .apply();
-    /// ```
-    pub fn on_thread_start(mut self, function: impl Fn() + Send + Sync + 'static) -> Self {
-        self.on_thread_start = Some(OnThreadStart(Arc::new(function)));
-        self
-    }
-
-    /// Applies the settings to the whole process.
+    /// Two threads that change settings at the same time can undo each other's change.
     pub fn apply(self) {
-        if let Some(cap) = self.cap {
-            CAP_SET.store(cap, Ordering::Relaxed);
-        }
-        if let Some(keep_alive) = self.keep_alive {
-            let ms = u64::try_from(keep_alive.as_millis()).unwrap_or(u64::MAX);
-            KEEP_ALIVE_MS.store(ms, Ordering::Relaxed);
-        }
-        if let Some(bytes) = self.stack_size {
-            STACK_SIZE.store(bytes, Ordering::Relaxed);
-        }
-        if let Some(reuse) = self.reuse {
-            FRESH.store(!reuse, Ordering::Relaxed);
-        }
-        if let Some(spin) = self.spin {
-            PARK.store(!spin, Ordering::Relaxed);
-        }
-        if let Some(OnThreadStart(hook)) = self.on_thread_start {
-            threads::set_hook(hook);
-        }
+        let keep_alive = u64::try_from(self.keep_alive.as_millis()).unwrap_or(u64::MAX);
+        CAP_SET.store(self.cap.max(1), Ordering::Relaxed);
+        KEEP_ALIVE_MS.store(keep_alive, Ordering::Relaxed);
+        STACK_SIZE.store(self.stack_size.unwrap_or(0), Ordering::Relaxed);
+        FRESH.store(!self.reuse, Ordering::Relaxed);
+        PARK.store(!self.spin, Ordering::Relaxed);
     }
 }
 

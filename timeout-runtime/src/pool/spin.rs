@@ -142,12 +142,21 @@ fn has_cores() -> bool {
 #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod tests {
     use super::*;
+    use crate::pool::Settings;
 
     #[test]
     fn a_spin_that_is_turned_off_does_not_read_the_condition() {
-        settings::Settings::new().spin(false).apply();
+        Settings {
+            spin: false,
+            ..Settings::current()
+        }
+        .apply();
         let came = Spin::new().until(Tick::NEVER, || unreachable!("it is turned off"));
-        settings::Settings::new().spin(true).apply();
+        Settings {
+            spin: true,
+            ..Settings::current()
+        }
+        .apply();
         assert!(!came);
     }
 
