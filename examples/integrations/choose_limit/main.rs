@@ -51,7 +51,8 @@ const fn rate(one_in: u64) -> NonZeroU64 {
 
 /// The measurements of the calls under one limit.
 struct Evidence {
-    latency: Latency,
+    /// The recommended limit for each of `RATES`.
+    advice: [Advice; RATES.len()],
     /// The durations of the successful calls, in ascending order.
     succeeded: Vec<Duration>,
 }
@@ -60,7 +61,6 @@ impl Evidence {
     /// Makes `CALLS` calls, with numbers from `first` on.
     async fn gather(shop: &Shop, first: u32, limit: u64) -> Result<Self, BoxError> {
         let latency = Latency::new();
-        let _latency = latency.listen();
         let (sender, times) = mpsc::channel();
         let _times = add_listener(move |event| {
             if let EventKind::Succeeded = event.kind {
@@ -87,23 +87,26 @@ impl Evidence {
         }
         let mut succeeded: Vec<_> = times.try_iter().collect();
         succeeded.sort_unstable();
-        Ok(Self { latency, succeeded })
+        // Dropping `latency` ends the recording: the next calls have another limit.
+        let advice = RATES.map(|rate| latency.advise(rate).remove("quote"));
+        let advice = advice.map(|advice| advice.expect("there were calls"));
+        Ok(Self { advice, succeeded })
     }
 
-    fn advise(&self, one_in: NonZeroU64) -> Advice {
-        let advice = self.latency.advise("quote", one_in);
-        advice.expect("there were calls")
+    /// Returns the recommended limit for the chosen rate.
+    fn chosen(&self) -> &Advice {
+        let [_, chosen, _] = &self.advice;
+        chosen
     }
 
     /// Prints a row of the table.
     fn print_row(&self, limit: &str) {
-        let Advice { calls, cut, .. } = self.advise(CHOSEN);
+        let Advice { calls, cut, .. } = self.chosen();
         print!("{limit:<20}{calls:>6}{cut:>6}");
-        for rate in RATES {
-            let advice = self.advise(rate);
+        for advice in &self.advice {
             let limit =
-                whole_millis(&advice).map_or("longer".to_owned(), |limit| format!("{limit} ms"));
-            let mark = if advice.is_thin() { "*" } else { " " };
+                whole_millis(advice).map_or("longer".to_owned(), |limit| format!("{limit} ms"));
+            let mark = if advice.is_thin { "*" } else { " " };
             print!("{limit:>12}{mark}");
         }
         println!();
@@ -118,7 +121,7 @@ impl Evidence {
             curve.push((in_millis(*time), percent));
         }
         // Any shorter limit would also cut the calls that the present limit cut.
-        if let Some(limit) = self.advise(CHOSEN).present {
+        if let Some(limit) = self.chosen().present {
             curve.push((in_millis(limit), percent));
         }
         curve
@@ -158,16 +161,16 @@ async fn run() -> Result<(), BoxError> {
     generous.print_row(&format!("{GENEROUS} ms, generous"));
     println!("* thin evidence: fewer than ten calls lie beyond\n");
 
-    let advice = generous.advise(CHOSEN);
-    let recommended = whole_millis(&advice).ok_or_else(|| advice.to_string())?;
+    let advice = generous.chosen();
+    let recommended = whole_millis(advice).ok_or_else(|| advice.to_string())?;
     let trial = Evidence::gather(&shop, 2 * CALLS, recommended).await?;
-    let trial = trial.advise(CHOSEN);
+    let trial = trial.chosen();
     println!(
         "trial: {recommended} ms cut {} of {} calls",
         trial.cut, trial.calls
     );
 
-    let present = present.advise(CHOSEN);
+    let present = present.chosen();
     let lines = [
         Line::present(
             PRESENT,

@@ -42,8 +42,9 @@ const LONGEST: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 /// An immediate error, such as a refused connection, counts as a short call. If there are many,
 /// find their cause first.
 ///
-/// All recorded calls have the same weight. To see the current durations, create a new `Latency`
-/// from time to time.
+/// A `Latency` records from [`new`](Self::new) on, until its last clone is dropped. All recorded
+/// calls have the same weight. To see the current durations, create a new `Latency` from time to
+/// time.
 ///
 /// [Kaplan-Meier estimator]: https://en.wikipedia.org/wiki/Kaplan%E2%80%93Meier_estimator
 ///
@@ -60,21 +61,26 @@ const LONGEST: u64 = 365 * 24 * 60 * 60 * 1_000_000;
 /// }
 ///
 /// let latency = Latency::new();
-/// let _listener = latency.listen();
 /// for _ in 0..20 {
 ///     quote()?;
 /// }
 /// let one_in_ten = NonZeroU64::new(10).unwrap();
-/// let advice = latency.advise("quote", one_in_ten).expect("there were calls");
+/// let advice = &latency.advise(one_in_ten)["quote"];
 /// assert_eq!((advice.calls, advice.cut), (20, 0));
-/// assert!(advice.is_thin()); // of 20 calls, only two are beyond a limit that cuts one in ten
+/// assert!(advice.is_thin); // of 20 calls, only two are beyond a limit that cuts one in ten
 /// println!("{advice}");
 /// # Ok::<(), TimeoutError>(())
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Latency {
-    names: Arc<Mutex<BTreeMap<&'static str, Calls>>>,
+    names: Arc<Names>,
+    #[allow(dead_code)] // Dropping the last clone removes the listener.
+    listener: Arc<Registration>,
 }
+
+/// The recorded calls of each name.
+#[derive(Default)]
+struct Names(Mutex<BTreeMap<&'static str, Calls>>);
 
 /// The calls of one name. Times are in microseconds.
 #[derive(Clone)]
@@ -203,12 +209,15 @@ impl Calls {
 
     fn advise(&self, name: &'static str, one_in: NonZeroU64) -> Advice {
         let (limit, evidence) = self.limit(one_in);
+        let calls_needed = one_in.get().saturating_mul(BEYOND);
         Advice {
             name,
             calls: self.completed.len() + self.cut,
             cut: self.cut,
             given_up: self.interrupted.len() - self.cut,
             evidence,
+            calls_needed,
+            is_thin: evidence < calls_needed,
             present: self.present,
             one_in,
             limit,
@@ -216,55 +225,57 @@ impl Calls {
     }
 }
 
-impl Latency {
-    /// Creates a `Latency` without recorded calls.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Records the events of all calls in this process, until the handle is dropped.
-    #[must_use = "dropping the handle stops the recording"]
-    pub fn listen(&self) -> Registration {
-        let latency = self.clone();
-        add_listener(move |event| latency.take_in(event))
-    }
-
-    /// Records one event. For a listener of your own, such as that of a
-    /// [`Timeout`](crate::Timeout::with_listener).
-    pub fn take_in(&self, event: &Event<'_>) {
+impl Names {
+    fn take_in(&self, event: &Event<'_>) {
         if let Some(ending) = Ending::of(event) {
-            let mut names = lock(&*self.names);
+            let mut names = lock(&self.0);
             let calls = names.entry(event.name).or_insert_with(Calls::new);
             calls.take_in(ending, event);
         }
     }
 
-    /// Recommends a limit that cuts at most one in `one_in` of the calls named `name`.
-    ///
-    /// Returns `None` if no call of that name is recorded.
-    #[must_use]
-    pub fn advise(&self, name: &str, one_in: NonZeroU64) -> Option<Advice> {
-        let names = lock(&*self.names);
-        let (name, calls) = names.get_key_value(name)?;
-        let (name, calls) = (*name, calls.clone());
+    fn advise(&self, one_in: NonZeroU64) -> BTreeMap<&'static str, Advice> {
         // Computes outside the lock, because calls that end now need it.
-        drop(names);
-        Some(calls.advise(name, one_in))
+        let names = lock(&self.0).clone();
+        let advice = names
+            .iter()
+            .map(|(&name, calls)| (name, calls.advise(name, one_in)));
+        advice.collect()
+    }
+}
+
+impl Latency {
+    /// Records the events of all calls in this process from now on, until the last clone of the
+    /// returned value is dropped.
+    #[must_use = "dropping the value stops the recording"]
+    pub fn new() -> Self {
+        let names = Arc::<Names>::default();
+        let recorded = Arc::clone(&names);
+        let listener = add_listener(move |event| recorded.take_in(event));
+        Self {
+            names,
+            listener: Arc::new(listener),
+        }
     }
 
-    /// Recommends a limit for every recorded name, in alphabetical order.
+    /// Recommends a limit for the calls of each recorded name: one that cuts at most one in
+    /// `one_in` of them.
     #[must_use]
-    pub fn advise_all(&self, one_in: NonZeroU64) -> Vec<Advice> {
-        let names = lock(&*self.names).clone();
-        let advice = names.iter().map(|(name, calls)| calls.advise(name, one_in));
-        advice.collect()
+    pub fn advise(&self, one_in: NonZeroU64) -> BTreeMap<&'static str, Advice> {
+        self.names.advise(one_in)
+    }
+}
+
+impl Default for Latency {
+    /// The same as [`Latency::new`].
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl fmt::Debug for Latency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = lock(&*self.names);
+        let names = lock(&self.names.0);
         f.debug_set().entries(names.keys()).finish()
     }
 }
@@ -286,6 +297,12 @@ pub struct Advice {
     ///
     /// Equals `calls` if no call was given up, and can otherwise be more or less.
     pub evidence: u64,
+    /// The number of calls that a reliable recommendation needs: with so many, ten calls are
+    /// expected beyond the limit.
+    pub calls_needed: u64,
+    /// Whether there are too few calls for a reliable recommendation: `evidence` is less than
+    /// `calls_needed`.
+    pub is_thin: bool,
     /// The limit of the latest call.
     pub present: Option<Duration>,
     /// The requested rate: the limit cuts at most one in so many calls.
@@ -295,22 +312,6 @@ pub struct Advice {
     /// `None` if too many calls were cut or given up: the limit is then longer than the times that
     /// are known.
     pub limit: Option<Duration>,
-}
-
-impl Advice {
-    /// Returns whether there are too few calls for a reliable recommendation.
-    ///
-    /// The evidence is thin if it amounts to fewer than ten calls beyond the limit.
-    #[must_use]
-    pub fn is_thin(&self) -> bool {
-        self.evidence < self.calls_needed()
-    }
-
-    /// Returns the number of calls that a reliable recommendation needs.
-    #[must_use]
-    pub fn calls_needed(&self) -> u64 {
-        self.one_in.get().saturating_mul(BEYOND)
-    }
 }
 
 /// Rounds up to three digits, so that the printed limit does not cut more calls.
@@ -347,8 +348,8 @@ impl fmt::Display for Advice {
             )?,
             None => write!(f, "; cutting 1 in {one_in} needs a longer limit")?,
         }
-        if self.is_thin() {
-            write!(f, "; thin evidence, needs {} calls", self.calls_needed())?;
+        if self.is_thin {
+            write!(f, "; thin evidence, needs {} calls", self.calls_needed)?;
         }
         Ok(())
     }

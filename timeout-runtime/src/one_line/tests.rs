@@ -159,13 +159,13 @@ fn the_error_of_an_invalid_deadline_is_one_line() {
 #[test]
 #[cfg(feature = "latency")]
 fn advice_on_a_limit_is_one_line() {
+    use crate::event::listener;
     use crate::integrations::latency::Latency;
     use std::num::NonZeroU64;
 
     let latency = Latency::new();
-    latency.take_in(&event(EventKind::Succeeded));
-    let advice = latency.advise(NASTY, NonZeroU64::MIN).expect("one call");
-    assert_escaped(&advice.to_string());
+    listener::tell(None, &event(EventKind::Succeeded));
+    assert_escaped(&latency.advise(NonZeroU64::MIN)[NASTY].to_string());
     assert_escaped(&format!("{latency:?}"));
 }
 
