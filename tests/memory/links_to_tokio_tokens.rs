@@ -4,7 +4,7 @@ use crate::MEMORY;
 use crate::own_process::in_own_process;
 use stats_alloc::Region;
 use timeout_runtime::CancelToken;
-use timeout_runtime::integrations::tokio_util::{from_tokio, to_tokio};
+use timeout_runtime::integrations::tokio_util::LinkedToken;
 use tokio_util::sync::CancellationToken;
 
 const LINKS: usize = 10_000;
@@ -23,20 +23,20 @@ fn left(links: impl Fn()) -> usize {
 fn many_links_leave_no_memory_behind() {
     in_own_process(|| {
         let (ours, theirs) = (CancelToken::new(), CancellationToken::new());
-        let from = left(|| drop(from_tokio(&theirs)));
+        let from = left(|| drop(CancelToken::from(&theirs)));
         assert!(from < 100, "{from} allocations are left by links to ours");
-        let below = left(|| drop(from_tokio(&theirs).child()));
+        let below = left(|| drop(CancelToken::from(&theirs).child()));
         assert!(below < 100, "{below} allocations are left by tokens below");
-        let to = left(|| drop(to_tokio(&ours)));
+        let to = left(|| drop(LinkedToken::from(&ours)));
         assert!(to < 100, "{to} allocations are left by links to theirs");
         let both = left(|| {
-            let theirs = to_tokio(&ours);
-            drop(from_tokio(&theirs));
+            let theirs = LinkedToken::from(&ours);
+            drop(CancelToken::from(&*theirs));
         });
         assert!(both < 100, "{both} allocations are left by links of links");
         let cancelled = left(|| {
             let theirs = CancellationToken::new();
-            let _ours = CancelToken::linked([from_tokio(&theirs), ours.clone()]);
+            let _ours = CancelToken::linked([CancelToken::from(&theirs), ours.clone()]);
         });
         assert!(
             cancelled < 100,

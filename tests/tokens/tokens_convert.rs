@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::{EVERY_WAY, Gate, block_on, eventually, limit, short_limit, until_fired};
-use timeout_runtime::integrations::tokio_util::{from_tokio, to_tokio};
+use timeout_runtime::integrations::tokio_util::LinkedToken;
 use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Timeout, TimeoutError};
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 fn their_token_cancels_calls_in_every_place() {
     for way in EVERY_WAY {
         let theirs = CancellationToken::new();
-        let ours = from_tokio(&theirs);
+        let ours = CancelToken::from(&theirs);
         assert!(!ours.is_cancelled());
         let begun = Gate::new();
         let has_begun = begun.clone();
@@ -41,15 +41,15 @@ fn their_token_cancels_calls_in_every_place() {
 fn cancelling_theirs_cancels_ours_but_not_the_reverse() {
     let root = CancellationToken::new();
     let theirs = root.child_token();
-    let ours = from_tokio(&theirs);
+    let ours = CancelToken::from(&theirs);
     let below = ours.child();
-    let other = from_tokio(&theirs);
+    let other = CancelToken::from(&theirs);
     other.cancel();
     assert!(!theirs.is_cancelled() && !ours.is_cancelled());
     root.cancel();
     assert!(ours.is_cancelled() && below.is_cancelled());
     assert!(
-        from_tokio(&theirs).is_cancelled(),
+        CancelToken::from(&theirs).is_cancelled(),
         "a link to a token cancelled before"
     );
     assert!(below.check().unwrap_err().is_cancelled());
@@ -60,7 +60,7 @@ fn cancelling_theirs_cancels_ours_but_not_the_reverse() {
 fn our_callbacks_run_and_may_use_their_token() {
     let root = CancellationToken::new();
     let theirs = root.child_token();
-    let ours = from_tokio(&theirs);
+    let ours = CancelToken::from(&theirs);
     let called = Gate::new();
     let calls = called.clone();
     let _registration = ours.on_cancel({
@@ -79,23 +79,23 @@ fn our_callbacks_run_and_may_use_their_token() {
 #[test]
 fn our_token_cancels_theirs_also_by_a_deadline() {
     let ours = CancelToken::new();
-    let theirs = to_tokio(&ours);
+    let theirs = LinkedToken::from(&ours);
     let below = theirs.child_token();
     assert!(!theirs.is_cancelled());
     ours.cancel();
     assert!(theirs.is_cancelled() && below.is_cancelled());
     assert!(
-        to_tokio(&ours).is_cancelled(),
+        LinkedToken::from(&ours).is_cancelled(),
         "a link to a token cancelled before"
     );
 
     let alone = CancelToken::new();
-    to_tokio(&alone).cancel();
+    LinkedToken::from(&alone).cancel();
     assert!(!alone.is_cancelled());
 
     let policy = Timeout::new("tokens::deadline", short_limit()).unwrap();
     let waits = policy.outcome(|token| {
-        let theirs = to_tokio(&token);
+        let theirs = LinkedToken::from(&token);
         block_on(theirs.cancelled());
         Ok::<_, TimeoutError>(())
     });
@@ -117,7 +117,7 @@ fn dropping_either_side_removes_the_link() {
     // Their token lives on: its waiters are dropped with ours.
     let theirs = CancellationToken::new();
     let weak = {
-        let ours = from_tokio(&theirs);
+        let ours = CancelToken::from(&theirs);
         let dropped = Arc::new(AtomicUsize::new(0));
         let kept = Kept(Arc::clone(&dropped));
         ours.on_cancel(move || drop(kept)).forget();
@@ -135,19 +135,19 @@ fn dropping_either_side_removes_the_link() {
     theirs.cancel();
 
     // Our token lives on after theirs, and can still be cancelled.
-    let ours = from_tokio(&CancellationToken::new());
+    let ours = CancelToken::from(&CancellationToken::new());
     assert!(!ours.is_cancelled());
     ours.cancel();
 
     // Our token lives on and the link to theirs is dropped: nothing cancels theirs.
     let ours = CancelToken::new();
-    let link = to_tokio(&ours);
+    let link = LinkedToken::from(&ours);
     let theirs = link.clone();
     drop(link);
     ours.cancel();
     assert!(!theirs.is_cancelled());
     // The link outlives our token.
-    let link = to_tokio(&CancelToken::new());
+    let link = LinkedToken::from(&CancelToken::new());
     assert!(!link.is_cancelled());
 }
 
@@ -158,8 +158,8 @@ fn a_link_made_during_a_cancellation_is_cancelled() {
         let theirs = CancellationToken::new();
         let canceller = theirs.clone();
         let cancels = std::thread::spawn(move || canceller.cancel());
-        let ours = from_tokio(&theirs);
-        let link = to_tokio(&ours);
+        let ours = CancelToken::from(&theirs);
+        let link = LinkedToken::from(&ours);
         cancels.join().unwrap();
         assert!(ours.is_cancelled());
         eventually("their token is cancelled", || link.is_cancelled());

@@ -1,12 +1,13 @@
 //! Links [`CancelToken`]s with `CancellationToken`s of [`tokio-util`](https://docs.rs/tokio-util),
 //! in both directions.
 //!
-//! A link needs no task, no thread and no runtime.
+//! `CancelToken::from(&theirs)` follows a `CancellationToken`, and `LinkedToken::from(&ours)`
+//! follows a [`CancelToken`]. A link needs no task, no thread and no runtime.
 //!
 //! ```
-//! use timeout_runtime::integrations::tokio_util;
+//! use timeout_runtime::integrations::tokio_util::LinkedToken;
 //! use timeout_runtime::{CancelToken, TimeoutError, timeout};
-//! use ::tokio_util::sync::CancellationToken;
+//! use tokio_util::sync::CancellationToken;
 //!
 //! #[timeout(name = "serve", secs = 5)]
 //! fn serve(cancel_token: &CancelToken) -> Result<(), TimeoutError> {
@@ -14,12 +15,12 @@
 //! }
 //!
 //! let shutdown = CancellationToken::new();
-//! let upstream = tokio_util::from_tokio(&shutdown);
+//! let upstream = CancelToken::from(&shutdown);
 //! shutdown.cancel();
 //! assert!(serve(&upstream).unwrap_err().is_cancelled());
 //!
 //! let request = CancelToken::new();
-//! let linked = tokio_util::to_tokio(&request);
+//! let linked = LinkedToken::from(&request);
 //! request.cancel();
 //! assert!(linked.is_cancelled());
 //! ```
@@ -37,34 +38,36 @@ use crate::registry::Registration;
 use crate::token::CancelToken;
 use crate::token::node::NodeWeak;
 
-/// Returns a token that is cancelled when `theirs` is cancelled.
-///
-/// Cancelling the returned token does not cancel `theirs`. When `theirs.cancel()` returns, the
-/// token and all its children are cancelled; their callbacks run on background threads.
-///
-/// The link keeps `theirs` alive until the returned token and all its children are dropped. Then
-/// the link frees its memory, even if `theirs` lives on.
-#[must_use]
-pub fn from_tokio(theirs: &CancellationToken) -> CancelToken {
-    let ours = CancelToken::new();
-    let link = Link {
-        theirs: theirs.clone(),
-        ours: ours.0.downgrade(),
-    };
-    let waker = Waker::from(Arc::new(link));
-    let mut cancelled = Box::pin(theirs.clone().cancelled_owned());
-    // `theirs` calls the waker when it is cancelled. The waker stays registered until the future is
-    // dropped; the callback below holds the future, so that is when our token is dropped.
-    if cancelled
-        .as_mut()
-        .poll(&mut Context::from_waker(&waker))
-        .is_ready()
-    {
-        ours.cancel();
-    } else {
-        ours.on_cancel(move || drop(cancelled)).forget();
+impl From<&CancellationToken> for CancelToken {
+    /// Returns a token that is cancelled when `theirs` is cancelled.
+    ///
+    /// Cancelling the returned token does not cancel `theirs`. When `theirs.cancel()` returns, the
+    /// token and all its children are cancelled; their callbacks run on background threads.
+    ///
+    /// The link keeps `theirs` alive until the returned token and all its children are dropped.
+    /// Then the link frees its memory, even if `theirs` lives on.
+    fn from(theirs: &CancellationToken) -> Self {
+        let ours = Self::new();
+        let link = Link {
+            theirs: theirs.clone(),
+            ours: ours.0.downgrade(),
+        };
+        let waker = Waker::from(Arc::new(link));
+        let mut cancelled = Box::pin(theirs.clone().cancelled_owned());
+        // `theirs` calls the waker when it is cancelled. The waker stays registered until the
+        // future is dropped; the callback below holds the future, so that is when our token is
+        // dropped.
+        if cancelled
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
+            ours.cancel();
+        } else {
+            ours.on_cancel(move || drop(cancelled)).forget();
+        }
+        ours
     }
-    ours
 }
 
 /// A waker that cancels `ours` when `theirs` is cancelled.
@@ -85,22 +88,7 @@ impl Wake for Link {
     }
 }
 
-/// Returns a `CancellationToken` that is cancelled when `ours` is cancelled, also by a deadline.
-///
-/// Cancelling the returned token does not cancel `ours`. [`CancelToken::cancel`] cancels the
-/// returned token before it returns. After a deadline, or after the cancellation of a
-/// `CancellationToken` that `ours` was created [from](from_tokio), a background thread cancels it a
-/// moment later.
-pub fn to_tokio(ours: &CancelToken) -> LinkedToken {
-    let theirs = CancellationToken::new();
-    let cancels = theirs.clone();
-    LinkedToken {
-        theirs,
-        link: ours.on_cancel(move || cancels.cancel()),
-    }
-}
-
-/// A `CancellationToken` that is linked to a [`CancelToken`]; returned by [`to_tokio`].
+/// A `CancellationToken` that is linked to a [`CancelToken`]: `LinkedToken::from(&ours)`.
 ///
 /// Dropping this value removes the link. Clones of the `CancellationToken` keep their state.
 #[must_use = "dropping the value removes the link between the tokens"]
@@ -108,6 +96,24 @@ pub struct LinkedToken {
     theirs: CancellationToken,
     #[allow(dead_code)] // Dropping it removes the callback.
     link: Registration,
+}
+
+impl From<&CancelToken> for LinkedToken {
+    /// Returns a `CancellationToken` that is cancelled when `ours` is cancelled, also by a
+    /// deadline.
+    ///
+    /// Cancelling the returned token does not cancel `ours`. [`CancelToken::cancel`] cancels the
+    /// returned token before it returns. After a deadline, or after the cancellation of a
+    /// `CancellationToken` that `ours` was created from, a background thread cancels it a moment
+    /// later.
+    fn from(ours: &CancelToken) -> Self {
+        let theirs = CancellationToken::new();
+        let cancels = theirs.clone();
+        Self {
+            theirs,
+            link: ours.on_cancel(move || cancels.cancel()),
+        }
+    }
 }
 
 impl Deref for LinkedToken {
