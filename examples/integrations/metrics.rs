@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use timeout_runtime::integrations::metrics::record_endings;
+use timeout_runtime::integrations::metrics::record_events;
 use timeout_runtime::{TimeoutError, timeout, workers};
 
 type BoxResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -68,7 +68,7 @@ fn main() -> BoxResult<()> {
     let metrics = PrometheusBuilder::new()
         .set_buckets(&buckets)?
         .install_recorder()?;
-    let _endings = record_endings();
+    let _events = record_events();
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let server = listener.local_addr()?;
     thread::spawn(move || serve(&listener, &metrics));

@@ -7,7 +7,7 @@
 
 use std::sync::mpsc::{Receiver, channel};
 
-use timeout_runtime::integrations::tracing::{propagate_spans, record_endings};
+use timeout_runtime::integrations::tracing::{propagate_spans, record_events};
 use timeout_runtime::{TimeoutError, timeout};
 use tracing::{Level, info, instrument};
 
@@ -57,7 +57,7 @@ async fn main() -> Result<(), TimeoutError> {
         .without_time()
         .init();
     let _spans = propagate_spans();
-    let _endings = record_endings();
+    let _events = record_events();
 
     let offer = order(7).await?;
     assert_eq!(offer, 11);

@@ -9,7 +9,7 @@ use std::thread;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use support::{APART, EVERY_WAY, Gate, Way, eventually, limit, poll_once, short, until_fired};
-use timeout_runtime::integrations::metrics::record_endings;
+use timeout_runtime::integrations::metrics::record_events;
 use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_propagator};
 
 const LONG: u64 = 60_000;
@@ -38,7 +38,7 @@ fn numbers() -> &'static Numbers {
         let earlier = abandon(Way::SyncWorker, "numbers::earlier");
         let builder = PrometheusBuilder::new().set_buckets(&[1.0]).unwrap();
         let prometheus = builder.install_recorder().unwrap();
-        record_endings().forget();
+        record_events().forget();
         Numbers {
             prometheus,
             earlier: Mutex::new(Some(earlier)),

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use support::{Gate, SOON, Way, eventually, limit, poll_once};
-use timeout_runtime::integrations::metrics::record_endings;
+use timeout_runtime::integrations::metrics::record_events;
 use timeout_runtime::{TimeoutError, workers};
 
 const NAME: &str = "late_recorder";
@@ -31,7 +31,7 @@ fn abandon() -> Sender<()> {
 #[test]
 fn the_gauge_is_exact_in_a_recorder_that_is_installed_later() {
     in_own_process(|| {
-        let _listener = record_endings();
+        let _listener = record_events();
         let mut running: Vec<_> = (0..3).map(|_| abandon()).collect();
         let recorder = PrometheusBuilder::new().install_recorder().unwrap();
         let gauge = || {
@@ -44,7 +44,7 @@ fn the_gauge_is_exact_in_a_recorder_that_is_installed_later() {
         running.push(abandon());
         assert_eq!(gauge().as_deref(), Some("4"));
         // A second listener counts every event twice, but each operation once.
-        let _second = record_endings();
+        let _second = record_events();
         assert_eq!(gauge().as_deref(), Some("4"));
         running.truncate(1);
         eventually("the gauge falls to one", || gauge().as_deref() == Some("1"));

@@ -12,7 +12,7 @@ use support::{
     APART, EVERY_WAY, Gate, Way, eventually, limit, poll_once, runtime, short, until_fired,
 };
 use tenant::{TENANT, propagate_tenant};
-use timeout_runtime::integrations::tracing::{propagate_spans, record_endings};
+use timeout_runtime::integrations::tracing::{propagate_spans, record_events};
 use timeout_runtime::{CancelToken, TimeoutError};
 use tokio::runtime::Handle;
 use tracing::field::{Field, Visit};
@@ -31,7 +31,7 @@ fn integrate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         propagate_spans().forget();
-        record_endings().forget();
+        record_events().forget();
         propagate_tenant();
     });
 }

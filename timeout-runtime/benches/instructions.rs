@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::task::{Context, Poll};
 use std::{env, io};
 
-use timeout_runtime::integrations::metrics::record_endings;
+use timeout_runtime::integrations::metrics::record_events;
 use timeout_runtime::{CancelToken, TimeoutError, timeout, workers};
 
 /// A code path, and its expected number of instructions.
@@ -134,7 +134,7 @@ impl Future for Pends {
 ///
 /// The cost of a call must not depend on the number of abandoned operations.
 fn dropped_calls(times: u64, abandoned: usize) {
-    let _metrics = record_endings();
+    let _metrics = record_events();
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime without drivers starts");
     runtime.block_on(async {

@@ -24,7 +24,7 @@
 //! }
 //!
 //! // Once, at the start of the program, after installing the recorder.
-//! let _numbers = metrics::record_endings();
+//! let _numbers = metrics::record_events();
 //! assert_eq!(price()?, 7); // timeout_calls_total{name="price",status="succeeded"} 1
 //! # Ok::<(), TimeoutError>(())
 //! ```
@@ -77,7 +77,7 @@ const ABANDONED: &str = "timeout_abandoned_operations";
 /// Install the recorder first. Without a recorder, counts are lost. In a recorder that is installed
 /// later, the gauge of a name is correct from the next event that changes it. The gauge also counts
 /// operations that were abandoned before this call.
-pub fn record_endings() -> Registration {
+pub fn record_events() -> Registration {
     describe_counter!(CALLS, Unit::Count, "Calls that have ended.");
     describe_histogram!(
         DURATION,

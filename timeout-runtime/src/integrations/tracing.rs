@@ -13,7 +13,7 @@
 //!
 //! // Once, at the start of the program.
 //! let _spans = tracing::propagate_spans();
-//! let _endings = tracing::record_endings();
+//! let _events = tracing::record_events();
 //!
 //! let order = ::tracing::info_span!("order").entered();
 //! assert_eq!(price()?, 7);
@@ -50,13 +50,7 @@ pub fn propagate_spans() -> Registration {
     })
 }
 
-/// Records every event of this process with [`record`].
-pub fn record_endings() -> Registration {
-    add_listener(record)
-}
-
-/// Records one event. Use it as a listener, for [`add_listener`] or for a policy's
-/// [`with_listener`](crate::Timeout::with_listener).
+/// Records every event of this process from now on, until the handle is dropped.
 ///
 /// The outcome of a call is recorded on the caller's thread, inside its span. A late event is
 /// recorded on the operation's thread, and with [`propagate_spans`] inside the caller's span.
@@ -76,7 +70,11 @@ pub fn record_endings() -> Registration {
 /// - `limit`, `worker`: if present in the event
 /// - `failure`: the text of the error or the panic
 /// - `cause`: why the call was not started
-pub fn record(event: &Event<'_>) {
+pub fn record_events() -> Registration {
+    add_listener(record)
+}
+
+fn record(event: &Event<'_>) {
     let name = OneLine(event.name).into_text();
     macro_rules! record_at {
         ($level:expr) => {
