@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use timeout_runtime::timeout;
+
 /// The file in which the tests below record that they ran.
 const NOTES: &str = "TIMEOUT_TEST_NOTES";
 
@@ -14,7 +16,7 @@ mod subject {
     use std::time::Duration;
 
     use super::{NOTES, Write};
-    use timeout_runtime::{TimeoutError, panic_on_timeout, timeout};
+    use timeout_runtime::{CancelToken, TimeoutError, panic_on_timeout, timeout};
 
     fn note(name: &str) {
         if let Some(notes) = std::env::var_os(NOTES) {
@@ -24,7 +26,7 @@ mod subject {
     }
 
     #[test]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     fn test_above() {
         note("test_above");
     }
@@ -33,6 +35,22 @@ mod subject {
     #[test]
     fn test_below() {
         note("test_below");
+    }
+
+    #[timeout("1m")]
+    #[tokio::test]
+    async fn tokio_without_a_name() {
+        note("tokio_without_a_name");
+        tokio::task::yield_now().await;
+        cancel_token.check().unwrap();
+    }
+
+    #[test]
+    #[should_panic(expected = "given up")]
+    #[timeout(ms = 1, fallback = |_| panic!("given up"))]
+    fn a_fallback_of_its_own() {
+        note("a_fallback_of_its_own");
+        CancelToken::new().sleep(Duration::MAX).unwrap();
     }
 
     #[test]
@@ -44,13 +62,13 @@ mod subject {
 
     #[test]
     #[should_panic(expected = "boom 402")]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     fn panics_test_above() {
         note("panics_test_above");
         panic!("boom {}", 400 + std::hint::black_box(2));
     }
 
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     #[should_panic(expected = "boom 402")]
     #[test]
     fn panics_test_below() {
@@ -59,7 +77,7 @@ mod subject {
     }
 
     #[should_panic(expected = "boom 402")]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     #[test]
     fn panics_in_between() {
         note("panics_in_between");
@@ -67,13 +85,13 @@ mod subject {
     }
 
     #[tokio::test]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     async fn tokio_above() {
         note("tokio_above");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     #[tokio::test]
     async fn tokio_below() {
         note("tokio_below");
@@ -97,7 +115,7 @@ mod subject {
         panic!("boom {}", 400 + std::hint::black_box(2));
     }
 
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     #[tokio::test]
     #[should_panic(expected = "boom 402")]
     async fn tokio_panics_below() {
@@ -108,13 +126,13 @@ mod subject {
 
     #[ignore = "an ignored test must not run"]
     #[test]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     fn ignored_above() {
         note("ignored_above");
     }
 
     #[test]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     #[ignore = "an ignored test must not run"]
     fn ignored_below() {
         note("ignored_below");
@@ -122,7 +140,7 @@ mod subject {
 
     #[tokio::test]
     #[ignore = "an ignored test must not run"]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     async fn ignored_tokio() {
         note("ignored_tokio");
     }
@@ -135,25 +153,27 @@ mod subject {
         panic!("boom {}", std::hint::black_box(7));
     }
 
+    pub(super) const NEVER_ENDS: u32 = line!() + 4;
     #[test]
     #[ignore = "it fails, which another test expects"]
-    #[timeout(name = "on_tests::stuck", secs = 2, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests::stuck", secs = 2)]
     fn never_ends() {
         loop {
             std::thread::sleep(Duration::from_secs(1));
         }
     }
 
+    pub(super) const TOKIO_NEVER_ENDS: u32 = line!() + 4;
     #[tokio::test]
     #[ignore = "it fails, which another test expects"]
-    #[timeout(name = "on_tests::stuck", secs = 2, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests::stuck", secs = 2)]
     async fn tokio_never_ends() {
         std::future::pending::<()>().await;
     }
 
     #[test]
     #[ignore = "it prints, which another test reads"]
-    #[timeout(name = "on_tests", secs = 60, fallback = panic_on_timeout)]
+    #[timeout(name = "on_tests", secs = 60)]
     fn prints() {
         println!("printed by an operation");
     }
@@ -195,12 +215,13 @@ fn every_test_runs_once_and_ignored_ones_do_not() {
     let ran = fs::read_to_string(&notes).unwrap();
     fs::remove_file(&notes).unwrap();
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("11 passed; 0 failed; 7 ignored"), "{said}");
+    assert!(said.contains("13 passed; 0 failed; 7 ignored"), "{said}");
     let mut ran: Vec<_> = ran.lines().collect();
     ran.sort_unstable();
     assert_eq!(
         ran,
         [
+            "a_fallback_of_its_own",
             "panics_in_between",
             "panics_test_above",
             "panics_test_below",
@@ -211,9 +232,26 @@ fn every_test_runs_once_and_ignored_ones_do_not() {
             "tokio_panics_above",
             "tokio_panics_below",
             "tokio_with_a_result",
+            "tokio_without_a_name",
             "with_a_result",
         ]
     );
+}
+
+#[test]
+fn a_helper_of_a_test_needs_no_fallback() {
+    struct Helper;
+
+    impl Helper {
+        #[timeout("1m")]
+        fn is_associated() {}
+    }
+
+    #[timeout("1m")]
+    fn is_nested() {}
+
+    Helper::is_associated();
+    is_nested();
 }
 
 /// A failure used to be reported as a timeout, or at a line within a library.
@@ -229,10 +267,15 @@ fn a_failing_test_reports_its_message_and_line() {
 
 /// A test that never ends must not block the whole run.
 #[test]
-fn a_test_that_never_ends_fails_by_name() {
-    for name in ["never_ends", "tokio_never_ends"] {
+fn a_test_that_never_ends_fails_by_name_at_its_own_line() {
+    for (name, line) in [
+        ("never_ends", subject::NEVER_ENDS),
+        ("tokio_never_ends", subject::TOKIO_NEVER_ENDS),
+    ] {
         let (passed, said) = run_ignored(name, |command| command);
         assert!(!passed);
+        let place = format!("panicked at {}:{line}:", file!());
+        assert!(said.contains(&place), "{said}");
         assert!(said.contains("`on_tests::stuck` timed out"), "{said}");
         assert!(said.contains("1 failed"), "{said}");
     }

@@ -209,7 +209,7 @@ mod cases {
         7
     }
 
-    #[timeout(secs = 60, fallback = panic_on_timeout)]
+    #[timeout(secs = 60)]
     #[rstest]
     #[case(7, 7)]
     #[case(8, 8)]
@@ -222,7 +222,7 @@ mod cases {
     #[rstest]
     #[case(7, 7)]
     #[case(8, 8)]
-    #[timeout_runtime::timeout(secs = 60, fallback = panic_on_timeout)]
+    #[timeout_runtime::timeout("1m")]
     fn below(seven: u32, #[case] one: u32, #[case] other: u32) {
         assert!(one >= seven);
         assert_eq!(one, other);
@@ -241,7 +241,7 @@ mod cases {
     #[rstest]
     #[case(7)]
     #[tokio::test]
-    #[timeout_runtime::timeout(secs = 60, fallback = panic_on_timeout)]
+    #[timeout_runtime::timeout(secs = 60)]
     async fn asynchronous(seven: u32, #[case] one: u32) {
         tokio::task::yield_now().await;
         assert_eq!(one, seven);
@@ -263,9 +263,9 @@ mod literal_cases {
     use ntest_test_cases::test_case;
 
     #[test_case(7)]
-    #[timeout(secs = 60, fallback = "panic_on_timeout")]
+    #[timeout("1m")]
     #[test_case(8)]
-    #[timeout(secs = 60, fallback = "panic_on_timeout", token = "stop")]
+    #[timeout(secs = 60, token = "stop")]
     fn below(one: u32) {
         assert!((7..9).contains(&one));
         assert!(Deadline::current().remaining().is_some());
@@ -278,7 +278,7 @@ mod literal_cases {
         assert!(CancelToken::current().sleep(Duration::MAX / row).is_err());
     }
 
-    #[timeout(secs = 60, fallback = panic_on_timeout)]
+    #[timeout(secs = 60)]
     #[test_case(7)]
     #[test_case(8)]
     fn above(one: u32) {

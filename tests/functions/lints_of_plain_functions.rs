@@ -15,7 +15,14 @@ use serde_json::Value;
 
 const FUNCTIONS: &str = include_str!("../lints/functions.rs");
 
-const EDITIONS: [&str; 3] = ["2018", "2021", "2024"];
+/// Ways to compile the functions: the edition, and the kind of the result. Only a test build has
+/// the functions that are tests.
+const MODES: [(&str, &str); 4] = [
+    ("2018", "--crate-type=lib"),
+    ("2021", "--crate-type=lib"),
+    ("2024", "--crate-type=lib"),
+    ("2024", "--test"),
+];
 
 /// The prefix of a line that is used without the attribute only, such as one that binds the token.
 const PLAIN: &str = "//plain ";
@@ -80,7 +87,8 @@ impl Driver {
         Some(Self { program, levels })
     }
 
-    fn reports(&self, level: &[String], edition: &str, source: &Path) -> Reports {
+    fn reports(&self, level: &[String], mode: (&str, &str), source: &Path) -> Reports {
+        let (edition, kind) = mode;
         let built = std::env::current_exe().expect("this program has a path");
         let built = built.parent().expect("it is in a folder");
         let external = |name: &str, prefix: &str, suffix: &str| {
@@ -88,7 +96,7 @@ impl Driver {
         };
         let output = Command::new(&self.program)
             .args(["--edition", edition, "--error-format", "json"])
-            .args(["--crate-type", "lib", "--emit", "metadata", "--out-dir"])
+            .args([kind, "--emit", "metadata", "--out-dir"])
             .arg(source.parent().expect("it is in a folder"))
             .arg("--extern")
             .arg(external("timeout_runtime", "libtimeout_runtime-", ".rlib"))
@@ -219,10 +227,10 @@ fn an_annotated_function_has_the_lints_of_the_plain_one() {
     }
     let mut mistakes = Vec::new();
     for driver in &drivers {
-        for edition in EDITIONS {
+        for mode in MODES {
             for level in &driver.levels {
-                let found = driver.reports(level, edition, &annotated);
-                let mut expected = driver.reports(level, edition, &unannotated);
+                let found = driver.reports(level, mode, &annotated);
+                let mut expected = driver.reports(level, mode, &unannotated);
                 expected.retain(|(_, number, _)| !line(*number).trim_start().starts_with(PLAIN));
                 let more = found
                     .difference(&expected)
@@ -237,7 +245,7 @@ fn an_annotated_function_has_the_lints_of_the_plain_one() {
                 for (which, (lint, number, text)) in more.chain(less) {
                     let (program, flag) = (driver.program.display(), &level[0]);
                     mistakes.push(format!(
-                        "{program} {edition} {flag}: {which}: {lint} {text} at {number}: {}",
+                        "{program} {mode:?} {flag}: {which}: {lint} {text} at {number}: {}",
                         line(*number)
                     ));
                 }

@@ -182,6 +182,25 @@ fn now(future: impl Future<Output = Answer>) -> Answer {
     block_on(future)
 }
 
+/// Ends.
+#[test]
+#[timeout("1m")]
+fn ends() {
+    drop(String::new());
+}
+
+/// Ends too.
+#[timeout("1m", run = "inline")]
+#[test]
+fn ends_too() {}
+
+/// Waits, and ends.
+#[timeout("1m", on_late = drop)]
+#[tokio::test]
+async fn waits_and_ends() {
+    ready(()).await;
+}
+
 #[test]
 fn annotated_functions_are_quiet() -> Result<(), TimeoutError> {
     nothing();

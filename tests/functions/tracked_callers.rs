@@ -131,6 +131,62 @@ fn panic_on_timeout_panics_at_the_attribute() {
     });
 }
 
+/// Tests whose calls have no result. Another test calls them.
+mod without_fallback {
+    use super::{cancelled, timeout};
+
+    pub(super) const FIRST: u32 = line!() + 5;
+
+    #[test]
+    #[ignore = "it panics, which another test expects"]
+    #[timeout("1m", upstream = cancelled())]
+    fn below() {
+        unreachable!("the operation does not start")
+    }
+
+    #[timeout("1m", upstream = cancelled(), run = "inline", on_late = drop)]
+    #[test]
+    #[ignore = "it panics, which another test expects"]
+    fn above() {
+        unreachable!("the operation does not start")
+    }
+
+    #[tokio::test]
+    #[ignore = "it panics, which another test expects"]
+    #[timeout("1m", upstream = cancelled())]
+    async fn below_tokio() {
+        unreachable!("the operation does not start")
+    }
+
+    #[timeout("1m", upstream = cancelled())]
+    #[tokio::test]
+    #[ignore = "it panics, which another test expects"]
+    async fn above_tokio() {
+        unreachable!("the operation does not start")
+    }
+
+    pub(super) const TESTS: [fn(); 4] = [below, above, below_tokio, above_tokio];
+}
+
+#[test]
+fn a_test_without_a_result_panics_at_its_own_line() {
+    in_own_process(|| {
+        static SEEN: Mutex<Option<(String, u32, String)>> = Mutex::new(None);
+        std::panic::set_hook(Box::new(|info| {
+            let place = info.location().expect("a panic has a location");
+            let text = info.payload_as_str().expect("a text").to_owned();
+            *SEEN.lock().unwrap() = Some((place.file().to_owned(), place.line(), text));
+        }));
+        let lines = (without_fallback::FIRST..).step_by(7);
+        for (test, expected) in without_fallback::TESTS.into_iter().zip(lines) {
+            std::panic::catch_unwind(test).unwrap_err();
+            let (file, line, text) = SEEN.lock().unwrap().take().expect("a recorded panic");
+            assert_eq!((&*file, line), (file!(), expected), "{text}");
+            assert!(text.contains("was cancelled"), "{text}");
+        }
+    });
+}
+
 static LATE: Mutex<Option<Place>> = Mutex::new(None);
 
 #[track_caller]

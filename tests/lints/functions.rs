@@ -171,6 +171,23 @@ fn limit_without_a_name_of_an_argument(patience: Duration, other: &str) -> CallR
 #[timeout(secs = 60, fallback = |_| ())]
 fn nothing() {}
 
+#[timeout("1m")]
+#[test]
+fn tested() {
+    drop(String::new());
+}
+
+#[test]
+#[timeout("1m", run = "inline", token = stop)]
+fn tested_inline() {
+    //plain let stop = CancelToken::new();
+    stop.check().unwrap();
+}
+
+#[test]
+#[timeout("1m", on_late = drop)]
+fn tested_late() {}
+
 #[timeout(secs = 60, fallback = |_| ())]
 async fn nothing_either() {}
 

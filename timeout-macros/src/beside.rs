@@ -38,6 +38,22 @@ const INERT: [&str; 26] = [
 /// The first segments of paths such as `rustfmt::skip`.
 const TOOLS: [&str; 5] = ["clippy", "diagnostic", "miri", "rust_analyzer", "rustfmt"];
 
+/// The last segments of attributes that make a function a test.
+const TESTS: [&str; 4] = ["test", "rstest", "test_case", "wasm_bindgen_test"];
+
+/// Whether an attribute among `attrs` makes the function a test, such as `#[tokio::test]`.
+pub(crate) fn has_test(attrs: &[Attribute]) -> bool {
+    let is_test = |word: &String| TESTS.contains(&word.as_str());
+    attrs.iter().any(|attr| {
+        let words = words(attr);
+        if attr.path().is_ident("cfg_attr") {
+            words.iter().any(is_test)
+        } else {
+            words.last().is_some_and(is_test)
+        }
+    })
+}
+
 /// Whether a macro among `attrs` may read the names of the parameters.
 pub(crate) fn has_macro(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| {
@@ -72,7 +88,7 @@ fn words(attr: &Attribute) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{has_macro, instrument};
+    use super::{has_macro, has_test, instrument};
     use quote::quote;
     use syn::{Attribute, ItemFn};
 
@@ -80,6 +96,25 @@ mod tests {
         let tokens: proc_macro2::TokenStream = typed.parse().expect(typed);
         let function = quote!(#tokens fn f() {});
         syn::parse2::<ItemFn>(function).expect(typed).attrs
+    }
+
+    #[test]
+    fn attributes_of_tests_are_recognised() {
+        for (attribute, expected) in [
+            ("#[test]", true),
+            ("#[inline] #[tokio::test(start_paused = true)]", true),
+            ("#[::core::prelude::v1::test]", true),
+            ("#[rstest::rstest] #[case(7)]", true),
+            ("#[test_case(7)]", true),
+            ("#[cfg_attr(not(miri), tokio::test)]", true),
+            ("#[cfg_attr(test, inline)]", false),
+            ("#[cfg(test)]", false),
+            ("#[test::fixture]", false),
+            ("#[should_panic]", false),
+            ("", false),
+        ] {
+            assert_eq!(has_test(&attributes(attribute)), expected, "{attribute}");
+        }
     }
 
     #[test]

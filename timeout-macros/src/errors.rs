@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use proc_macro2::{Group, Literal, TokenStream, TokenTree};
-use quote::ToTokens;
+use proc_macro2::{Group, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
 use syn::Lit;
 
 /// The mistakes found so far. Must be consumed by [`Errors::into_tokens`] before it is dropped.
@@ -11,6 +11,8 @@ use syn::Lit;
 #[must_use = "mistakes that are not reported would compile"]
 pub(crate) struct Errors {
     found: Vec<syn::Error>,
+    /// Mistakes unless the crate is compiled as a test.
+    outside_tests: Vec<syn::Error>,
     reported: bool,
 }
 
@@ -20,10 +22,17 @@ impl Errors {
         self.push(syn::Error::new_spanned(at, message));
     }
 
+    /// Adds a mistake that is none in a test build. The item is expanded as if it was right.
+    pub(crate) fn add_outside_tests(&mut self, at: impl ToTokens, message: impl Display) {
+        let error = syn::Error::new_spanned(at, message);
+        self.outside_tests.push(error);
+    }
+
     pub(crate) fn push(&mut self, error: syn::Error) {
         self.found.push(error);
     }
 
+    /// Whether the item is expanded.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
@@ -31,11 +40,13 @@ impl Errors {
     /// One `compile_error!` for each mistake, in the order in which they were found.
     pub(crate) fn into_tokens(mut self) -> TokenStream {
         self.reported = true;
-        self.found
-            .iter()
-            .flat_map(syn::Error::to_compile_error)
-            .map(on_one_line)
-            .collect()
+        let found = self.found.iter().map(syn::Error::to_compile_error);
+        let outside_tests = self.outside_tests.iter().map(|error| {
+            let error = error.to_compile_error();
+            quote_spanned!(Span::mixed_site()=> #[cfg(not(test))] #error)
+        });
+        let all = found.chain(outside_tests).flatten();
+        all.map(on_one_line).collect()
     }
 }
 

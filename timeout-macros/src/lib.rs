@@ -26,6 +26,7 @@ mod shape;
 mod site;
 mod slot;
 mod suggest;
+mod test_function;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -169,6 +170,27 @@ use crate::site::Site;
 /// }
 /// ```
 ///
+/// A test that returns nothing needs no `fallback`. If its call has no result, the test panics at
+/// its own line, with the text of the error:
+///
+/// ```
+/// # mod tests {
+/// use timeout_runtime::timeout;
+///
+/// #[timeout("1m")]
+/// #[test]
+/// fn it_ends() {
+///     assert_eq!(6 * 7, 42);
+/// }
+/// # }
+/// ```
+///
+/// A function is a test if the last segment of an attribute is `test`, as in `#[tokio::test]`, or
+/// `rstest`, `test_case` or `wasm_bindgen_test`. The attribute may be above or below `#[timeout]`.
+/// The compiler removes a `#[test]` above before it expands `#[timeout]`. In a test build, every
+/// `fn` without arguments that returns nothing therefore counts as a test. In other builds, where
+/// tests do not exist, such a function without `fallback` is an error.
+///
 /// # Late results
 ///
 /// A success that a poll of an inline `async fn` returns is never late. It is the outcome, even
@@ -238,8 +260,8 @@ use crate::site::Site;
 ///   after the cases. The attribute then wraps the test that is generated for each case, and the
 ///   body gets its token only from `CancelToken::current()`.
 /// - Above or below `#[test_case(…)]` of `ntest`, the limit applies to each case. Below it, write
-///   every value as a literal, as in `fallback = "panic_on_timeout"`, and the attribute without a
-///   path: that macro panics on anything else.
+///   every value as a literal, as in `on_late = "give_back"`, and the attribute without a path:
+///   that macro panics on anything else.
 ///
 /// # Expansion
 ///

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use crate::bindings;
 use crate::params::{Kind, Param};
-use crate::plan::{Limit, Plan};
+use crate::plan::{Fallback, Limit, Plan};
 use crate::slot::Given;
 use crate::token;
 use crate::values::Time;
@@ -45,11 +45,9 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, result_type: &TokenStream) -> Tok
             .as_ref()
             .map(|count| number(count, "MaxAbandoned", "usize", &count.value)),
     );
-    options.extend(
-        plan.fallback
-            .as_ref()
-            .map(|given| fallback(given, here, result_type)),
-    );
+    if let Some(Fallback::Function(given)) = &plan.fallback {
+        options.push(fallback(given, here, result_type));
+    }
     options.extend(
         plan.on_late
             .as_ref()
@@ -61,11 +59,14 @@ pub(crate) fn all(plan: &Plan<'_>, here: Span, result_type: &TokenStream) -> Tok
         .params
         .iter()
         .map(|param| caller_token(param, &plan.runtime_path.token, here));
+    let panic = matches!(plan.fallback, Some(Fallback::Panic))
+        .then(|| panic(here, plan.item.sig.fn_token.span));
     let detached = (!plan.inherits).then(|| quote_spanned!(here=> .detached()));
     quote_spanned! {here=>
         let __options = __timeout_p::call_options(&__TIMEOUT_POLICY)#detached;
         #(#caller)*
         #(#options)*
+        #panic
     }
 }
 
@@ -130,7 +131,20 @@ fn fallback(
     (given.place, statements)
 }
 
-/// The same for `on_late`, which may have to move to another thread:
+/// A test that returns nothing panics when its call has no result. The method has the span of the
+/// word `fn`, so that the panic is reported at the test and not at the attribute.
+///
+/// ```text
+/// let __fallback = __timeout_p::fallback_call(|__error| __timeout_p::TestError(__error).fail());
+/// ```
+fn panic(here: Span, test: Span) -> TokenStream {
+    let fail = quote_spanned!(test=> fail());
+    quote_spanned! {here=>
+        let __fallback = __timeout_p::fallback_call(|__error| __timeout_p::TestError(__error).#fail);
+    }
+}
+
+/// Like `fallback`, for `on_late`, which may have to move to another thread:
 ///
 /// ```text
 /// let __on_late = __timeout_p::OnLateFunction::<Option<u32>>::checked(give_back).function();

@@ -1,6 +1,7 @@
 //! Checks every rule that involves more than one value, and plans the expansion.
 
 use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
 use syn::{Safety, Signature, Type};
 
 use crate::args::Args;
@@ -15,6 +16,7 @@ use crate::runtime_path::RuntimePath;
 use crate::shape::Shape;
 use crate::site::Site;
 use crate::slot::{Given, Slot};
+use crate::test_function::TestFunction;
 use crate::types;
 use crate::values::Time;
 
@@ -36,10 +38,18 @@ pub(crate) struct Plan<'a> {
     /// Whether the call inherits the deadline and the token of the enclosing call.
     pub(crate) inherits: bool,
     pub(crate) max_abandoned: Option<Given<TokenStream>>,
-    pub(crate) fallback: Option<Given<TokenStream>>,
+    pub(crate) fallback: Option<Fallback>,
     pub(crate) on_late: Option<Given<TokenStream>>,
     /// The expressions of the options, which mention arguments.
     pub(crate) expressions: [TokenStream; 10],
+}
+
+/// What a call without a result does, in place of the conversion of the return type.
+pub(crate) enum Fallback {
+    /// Calls the function of the option.
+    Function(Given<TokenStream>),
+    /// Panics, in a test that returns nothing.
+    Panic,
 }
 
 /// How long one call may take.
@@ -52,7 +62,7 @@ pub(crate) enum Limit {
 impl<'a> Plan<'a> {
     /// Checks all rules. Returns `None` if there is any mistake, found here or before.
     pub(crate) fn new(
-        args: Args,
+        mut args: Args,
         item: &'a Item,
         runtime_path: &'a RuntimePath,
         site: &Site,
@@ -70,7 +80,13 @@ impl<'a> Plan<'a> {
         let expressions = args.expressions();
         check_parts(&params, &expressions, errors);
         check_bounded(&args, errors);
-        check_return_type(sig, shape, &args, errors);
+        let fallback = fallback(
+            std::mem::take(&mut args.fallback),
+            item,
+            shape,
+            args.garbled,
+            errors,
+        );
         let is_clear = is_place_clear(&args);
         let run = Run::of(&args.run, &args.cancel, args.grace, shape, errors);
         if let Some(run) = run.as_ref().filter(|run| run.moves_away() && is_clear) {
@@ -95,7 +111,7 @@ impl<'a> Plan<'a> {
             upstream: args.upstream.take(),
             inherits: args.inherit.given().is_none_or(|inherit| inherit.value),
             max_abandoned: args.max_abandoned.take(),
-            fallback: args.fallback.take(),
+            fallback,
             on_late: args.on_late.take(),
             expressions,
         };
@@ -194,19 +210,32 @@ fn check_bounded(args: &Args, errors: &mut Errors) {
     }
 }
 
-/// Reports a function that returns nothing, because it cannot return an error. An option that was
-/// not understood may have been meant as `fallback`.
-fn check_return_type(sig: &Signature, shape: Shape<'_>, args: &Args, errors: &mut Errors) {
-    if args.garbled || !args.fallback.is_absent() {
-        return;
+/// What a call without a result does. Reports a function that returns nothing and is not a test,
+/// because it cannot return an error. An option that was not understood may have been meant as
+/// `fallback`.
+fn fallback(
+    given: Slot<TokenStream>,
+    item: &Item,
+    shape: Shape<'_>,
+    is_garbled: bool,
+    errors: &mut Errors,
+) -> Option<Fallback> {
+    if is_garbled || !given.is_absent() {
+        return given.take().map(Fallback::Function);
     }
-    let message = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, or set `fallback`: \
-                   in a test, `fallback = panic_on_timeout`";
-    match shape.result_type() {
-        None => errors.add(&sig.ident, message),
-        Some(ty) if types::is_unit(ty) => errors.add(ty, message),
-        Some(_) => {}
+    let at = match shape.result_type() {
+        None => item.sig.ident.to_token_stream(),
+        Some(ty) if types::is_unit(ty) => ty.to_token_stream(),
+        Some(_) => return None,
+    };
+    let message = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, \
+                   or set `fallback`, as in `fallback = panic_on_timeout`";
+    match TestFunction::of(item, shape) {
+        TestFunction::Yes => {}
+        TestFunction::InTestBuild => errors.add_outside_tests(at, message),
+        TestFunction::No => errors.add(at, message),
     }
+    Some(Fallback::Panic)
 }
 
 /// The argument that sets the limit. Reports further ones.

@@ -53,6 +53,9 @@ expansions! {
     unnamed_limit
     unnamed_limit_of_a_variable
     upstream_and_deadline
+    test_below
+    test_above
+    async_test
     receiver_on_worker
     receiver_inline
     patterns

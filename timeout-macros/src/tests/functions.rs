@@ -94,18 +94,29 @@ fn an_error_that_cannot_move_between_threads_is_reported() {
     );
 }
 
-/// The error listed only return types, and a test has none.
+const NOTHING: &str = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, or set \
+                       `fallback`, as in `fallback = panic_on_timeout`";
+
+/// Whether the expansion is an error outside test builds only.
+fn is_right_in_tests(source: &str) -> bool {
+    let expansion = expand(source).to_string();
+    expansion.contains("__timeout_p :: TestError (__error) . fail ()")
+        && expansion.contains("} # [cfg (not (test))] :: core :: compile_error !")
+}
+
 #[test]
 fn a_function_that_returns_nothing_needs_a_fallback() {
-    let mistake = "a function that returns nothing cannot say that its time ran out; return `Result<(), TimeoutError>`, or set `fallback`: in a \
-                   test, `fallback = panic_on_timeout`";
     for function in [
-        "fn f() {}",
+        "fn f(x: u8) {}",
+        "fn f(self) {}",
+        "fn f<T>() {}",
+        "fn f<const N: usize>() -> () {}",
         "async fn f() {}",
-        "fn f() -> () {}",
         "fn f() -> impl Future<Output = ()> {}",
     ] {
-        check(&format!("#[timeout(ms = 5)] {function}"), &[mistake]);
+        let source = format!("#[timeout(ms = 5)] {function}");
+        check(&source, &[NOTHING]);
+        assert!(!is_right_in_tests(&source), "{source}");
         check(
             &format!("#[timeout(ms = 5, fallback = |_| ())] {function}"),
             &[],
@@ -114,6 +125,50 @@ fn a_function_that_returns_nothing_needs_a_fallback() {
             &format!("#[timeout(ms = 5, fallback = 5)] {function}"),
             &["`fallback` takes a function of `TimeoutError`, as in `fallback = |_| 0`"],
         );
+    }
+}
+
+#[test]
+fn a_test_that_returns_nothing_needs_no_fallback() {
+    for attribute in [
+        "#[test]",
+        "#[should_panic] #[tokio::test(start_paused = true)] #[ignore]",
+        "#[::core::prelude::v1::test]",
+        "#[rstest] #[case(7)]",
+        "#[cfg_attr(not(miri), test)]",
+    ] {
+        for function in [
+            "fn f() {}",
+            "fn f(x: u8) -> () {}",
+            "async fn f() {}",
+            "fn f() -> impl Future<Output = ()> {}",
+        ] {
+            let source = format!("#[timeout(ms = 5)] {attribute} {function}");
+            check(&source, &[]);
+            let expansion = expand(&source).to_string();
+            assert!(
+                expansion.contains("TestError (__error) . fail ()"),
+                "{expansion}"
+            );
+            let source = format!("#[timeout(ms = 5, fallback = |_| ())] {attribute} {function}");
+            check(&source, &[]);
+            let expansion = expand(&source).to_string();
+            assert!(!expansion.contains("TestError"), "{expansion}");
+        }
+        check(
+            &format!("#[timeout(ms = 0)] {attribute} fn f() {{}}"),
+            &["`ms` must be at least 1"],
+        );
+    }
+}
+
+// rustc removes a `#[test]` above before it expands the attribute.
+#[test]
+fn a_function_that_may_be_a_test_needs_a_fallback_outside_test_builds() {
+    for function in ["fn f() {}", "pub fn f() -> () {}", "fn f<'a>() {}"] {
+        let source = format!("#[timeout(ms = 5)] {function}");
+        check(&source, &[NOTHING]);
+        assert!(is_right_in_tests(&source), "{source}");
     }
 }
 

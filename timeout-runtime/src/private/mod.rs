@@ -19,7 +19,7 @@ use crate::call::returned_future::{self, ReturnedFutureCall};
 use crate::call::task::{self, Spawn};
 use crate::call::waiter::WaitingCall;
 use crate::call::worker::{self, OnWorker};
-use crate::outcome::of_result;
+use crate::outcome::{of_result, panic_on_timeout};
 use crate::terms::PolicyRef;
 
 pub use self::arguments::{Moved, MovedType, Sent, keep, returns};
@@ -66,6 +66,21 @@ pub fn never_run<R>() -> R {
 /// line of the standard library.
 pub fn fallback_call<R, B: FnOnce(TimeoutError) -> R>(call: B) -> OrConvert<B> {
     OrConvert(call)
+}
+
+/// The error of a test without `fallback`. Its method is called beside the test, so that the panic
+/// reports the line of the test. It is no function, because lints check the path of a function
+/// there.
+#[derive(Debug)]
+pub struct TestError(pub TimeoutError);
+
+impl TestError {
+    /// Panics with the text of the error.
+    #[track_caller]
+    #[allow(clippy::must_use_candidate)] // It never returns.
+    pub fn fail<R>(self) -> R {
+        panic_on_timeout(self.0)
+    }
 }
 
 /// A returned value of a function with `fallback`, which may have any type.

@@ -215,7 +215,8 @@ struct Item {
     mistakes: usize,
     /// Further mistakes, if the operation moves to a worker or a task.
     mistakes_elsewhere: usize,
-    /// Whether the function returns nothing, which is a mistake without `fallback`.
+    /// Whether the function returns nothing and cannot be a test, which is a mistake without
+    /// `fallback`.
     is_silent: bool,
 }
 
@@ -227,7 +228,7 @@ impl Item {
             mistakes_elsewhere: 0,
             is_silent: false,
         };
-        item.qualifiers(kind, chance);
+        let mut may_be_test = item.qualifiers(kind, chance);
         let name = chance.pick(&[
             "f",
             "r#fn",
@@ -236,17 +237,24 @@ impl Item {
             "__options",
             "union",
         ]);
-        item.push(&[" fn ", name, chance.pick(&words::GENERICS), "("]);
+        let generics = chance.pick(&words::GENERICS);
+        item.push(&[" fn ", name, generics, "("]);
+        let begin = item.text.len();
         item.receiver(chance);
         for _ in 0..chance.below(4) {
             item.param(chance);
         }
+        may_be_test |= kind == Kind::Sync
+            && item.mistakes_elsewhere == 0
+            && item.text.len() == begin
+            && ["", "<>"].contains(&generics);
         if chance.one_in(16) {
             item.push(&[chance.pick(&["...", "last: ..."])]);
             item.mistakes += 1;
         }
         item.push(&[")"]);
         item.output(kind, chance);
+        item.is_silent &= !may_be_test;
         item.push(&[
             " ",
             chance.pick(&words::CLAUSES),
@@ -259,10 +267,12 @@ impl Item {
         self.text.extend(parts.iter().copied());
     }
 
-    fn qualifiers(&mut self, kind: Kind, chance: &mut Chance) {
+    /// Adds attributes and qualifiers. Returns whether an attribute makes the function a test.
+    fn qualifiers(&mut self, kind: Kind, chance: &mut Chance) -> bool {
         for _ in 0..chance.below(3) {
             self.push(&[chance.pick(&words::ATTRIBUTES), " "]);
         }
+        let is_test = self.text.contains("test]");
         self.push(&[chance.pick(&["", "pub", "pub(crate)", "pub(in super::x)"])]);
         if chance.one_in(16) {
             self.push(&[" const"]);
@@ -279,6 +289,7 @@ impl Item {
             self.push(&[chance.pick(&[" extern", " extern \"C\"", " extern r\"C\""])]);
             self.mistakes += 1;
         }
+        is_test
     }
 
     fn receiver(&mut self, chance: &mut Chance) {

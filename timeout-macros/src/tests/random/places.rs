@@ -71,6 +71,8 @@ pub(super) struct Mistake {
     pub(super) text: String,
     pub(super) from: String,
     pub(super) to: String,
+    /// Whether it is none in a test build.
+    pub(super) outside_tests: bool,
 }
 
 /// The item, and the `::core::compile_error! { … }` calls after it.
@@ -78,9 +80,13 @@ pub(super) fn split_errors(expansion: TokenStream) -> (TokenStream, Vec<Mistake>
     const LENGTH: usize = 8;
     let mut tokens: Vec<TokenTree> = expansion.into_iter().collect();
     let mut errors = Vec::new();
-    while let Some(error) = last_error(&tokens) {
-        errors.push(error);
+    while let Some(mut error) = last_error(&tokens) {
         tokens.truncate(tokens.len() - LENGTH);
+        error.outside_tests = ends_with_condition(&tokens);
+        if error.outside_tests {
+            tokens.truncate(tokens.len() - 2);
+        }
+        errors.push(error);
     }
     errors.reverse();
     (tokens.into_iter().collect(), errors)
@@ -98,5 +104,17 @@ fn last_error(tokens: &[TokenTree]) -> Option<Mistake> {
         text: text.value(),
         from: format!("{:?}", name.span()),
         to: format!("{:?}", text.span()),
+        outside_tests: false,
     })
+}
+
+/// Whether `tokens` end with `#[cfg(not(test))]`.
+fn ends_with_condition(tokens: &[TokenTree]) -> bool {
+    match tokens {
+        [.., TokenTree::Punct(sign), TokenTree::Group(group)] => {
+            let condition = group.stream().to_string().replace(' ', "");
+            sign.as_char() == '#' && condition == "cfg(not(test))"
+        }
+        _ => false,
+    }
 }

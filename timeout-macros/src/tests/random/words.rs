@@ -179,7 +179,8 @@ pub(super) const NO_OPTION: [&str; 11] = [
     "{ }",
 ];
 
-pub(super) const ATTRIBUTES: [&str; 6] = [
+pub(super) const ATTRIBUTES: [&str; 7] = [
+    "#[a::test]",
     "#[doc = \"x\"]",
     "/// x\n",
     "#[inline]",

@@ -1,0 +1,6 @@
+use timeout_runtime::timeout;
+
+#[timeout(ms = 50)]
+fn scan() {}
+
+fn main() {}
