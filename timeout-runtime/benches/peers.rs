@@ -12,6 +12,8 @@ mod blocking;
 mod callers;
 #[path = "peers/chains.rs"]
 mod chains;
+#[path = "peers/chart.rs"]
+mod chart;
 #[path = "peers/child.rs"]
 mod child;
 #[path = "peers/fan_out.rs"]
@@ -111,6 +113,14 @@ fn main() -> ExitCode {
     }
     let findings = measure(&options);
     let missed = table::print(&options, &findings);
+    if let Some(Err(error)) = options
+        .chart
+        .as_ref()
+        .map(|path| chart::write(path, &findings))
+    {
+        eprintln!("cannot write the chart: {error}");
+        return ExitCode::FAILURE;
+    }
     if missed.is_empty() {
         return ExitCode::SUCCESS;
     }

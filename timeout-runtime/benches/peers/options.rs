@@ -1,5 +1,7 @@
 //! [`Options`]: the command line.
 
+use std::path::PathBuf;
+
 use lexopt::{Arg, Error, Parser, ValueExt};
 
 /// The rows to measure, and the number of rounds.
@@ -9,6 +11,8 @@ pub(crate) struct Options {
     rounds: Option<usize>,
     /// Whether a missed target is an error.
     pub(crate) gate: bool,
+    /// Where to write the chart of the README.
+    pub(crate) chart: Option<PathBuf>,
     /// The job of a child process, and its arguments.
     pub(crate) job: Option<(String, Vec<String>)>,
 }
@@ -36,6 +40,7 @@ impl Options {
                     options.only.extend(prefixes.split(',').map(str::to_owned));
                 }
                 Arg::Long("no-gate") => options.gate = false,
+                Arg::Long("chart") => options.chart = Some(arguments.value()?.into()),
                 Arg::Long("job") => job = Some(arguments.value()?.string()?),
                 Arg::Value(word) if job.is_some() => words.push(word.string()?),
                 other => return Err(other.unexpected()),
