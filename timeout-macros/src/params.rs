@@ -1,4 +1,5 @@
-//! Splits each parameter into the part that callers see and the part that the operation binds.
+//! Parses each parameter of the annotated function: its kind, its attributes by their role, and its
+//! form in the new signature. `bindings` binds the original pattern in the body.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};

@@ -1,4 +1,5 @@
-//! Collections that release memory after a peak: [`Shrink`] for `std` collections, and [`Table`].
+//! Collections that release memory after removals: [`Shrink`] for `std` collections, and [`Table`],
+//! a sorted list under keys that are never used again.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash};

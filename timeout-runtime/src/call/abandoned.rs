@@ -1,4 +1,7 @@
-//! The list of abandoned operations: those that still run although their calls have ended.
+//! The list of abandoned operations, which still run although their calls have ended.
+//!
+//! `drain` waits until it is empty. It also tells how many operations of a name are abandoned, so
+//! that a further call can be refused.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

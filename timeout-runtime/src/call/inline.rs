@@ -1,5 +1,5 @@
-//! Operations that run on the thread of their caller, and the outcome of all operations that run in
-//! place. `polled.rs` polls futures in place.
+//! Runs sync operations on the caller's thread. Decides the outcome of these, and of the futures
+//! that `polled.rs` polls.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;

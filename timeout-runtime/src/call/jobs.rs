@@ -1,4 +1,4 @@
-//! The pool of workers, and the jobs that it runs for calls.
+//! The pool of workers of this process, the type of its jobs, and the start of our threads.
 
 use std::io;
 use std::sync::mpsc;
@@ -57,7 +57,7 @@ pub(super) fn withdraw(ticket: &Ticket) -> Option<Job> {
     POOL.withdraw(ticket)
 }
 
-/// Makes the current thread try this worker first from now on.
+/// Makes the current thread try the worker of `handed` first from now on.
 pub(super) fn remember(handed: Handed<Job>) {
     // A thread that is torn down makes no next call.
     let _ = LAST.try_with(|last| last.set(handed));

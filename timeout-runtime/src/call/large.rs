@@ -1,10 +1,10 @@
-//! Large operations and results, which move in a box.
+//! Decides which operations and results are large enough to move in a box.
 //!
 //! An operation and its result pass through many functions on their way between two threads, and
-//! each of these may copy what it passes on. In a box, a large value costs an allocation in place
-//! of those copies, and next to no stack.
+//! each function may copy them. Boxing a large value replaces those copies by one allocation, and
+//! uses almost no stack.
 
-/// In bytes. Below this size, an allocation costs more than the copies.
+/// In bytes. Up to this size, an allocation costs more than the copies.
 const LARGE: usize = 2048;
 
 /// Whether values of this type move in a box.

@@ -1,4 +1,5 @@
-//! [`InlineCall`]: a call whose operation is a future that is polled in place.
+//! [`InlineCall`]: a call whose operation is a future that the caller's task polls. It is neither
+//! spawned nor moved to a worker.
 
 use std::fmt;
 use std::future::Future;
@@ -92,7 +93,7 @@ impl InlineCall {
         Self::at(InlineStage::Refused(Box::new(error)), Frame::Outside)
     }
 
-    /// Starts a call whose operation was created before, with this token.
+    /// Starts a call whose future exists already and was given `token`.
     pub(crate) fn with_returned_future(options: CallOptions, token: &CancelToken) -> Self {
         let mut call = Self::new(options);
         let refusal = if let InlineStage::Refused(error) = &call.stage {

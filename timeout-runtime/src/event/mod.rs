@@ -1,4 +1,5 @@
-//! [`Event`]: reports the outcome of a call, or the late end of an abandoned operation.
+//! [`Event`]: what a listener receives when a call ends, or when an abandoned operation ends after
+//! its call.
 
 pub(crate) mod clock;
 pub(crate) mod listener;

@@ -1,4 +1,4 @@
-//! [`Latency`]: measures how long calls take, and recommends limits.
+//! [`Latency`]: measures how long calls take, and recommends time limits for them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,6 @@
-//! Integrates [`tracing`](https://docs.rs/tracing): operations run inside their caller's span, and
-//! outcomes are recorded as `tracing` events.
+//! Integrates [`tracing`](https://docs.rs/tracing): [`propagate_spans`] runs operations inside their
+//! caller's span, and [`record_events`] records outcomes as `tracing` events. Each lasts until its
+//! handle is dropped.
 //!
 //! ```
 //! use timeout_runtime::integrations::tracing;

@@ -1,8 +1,9 @@
 //! Checks the types of arguments and return values that move between threads.
 //!
-//! Generated code calls trait functions, such as `Moved::moved(rows)`. For a type without the
-//! trait, the compiler then shows the message of the trait and the place in the code of the user.
-//! For a function with a bound, it would show the bound in this file.
+//! Generated code calls functions of traits, such as `Moved::moved(rows)`, and no generic functions
+//! with a bound. For a type without the trait, the compiler then prints the trait's
+//! `on_unimplemented` message at the user's code. For a generic function it would also point to the
+//! bound in this file.
 
 use crate::outcome::TimeoutError;
 

@@ -1,4 +1,5 @@
-//! Checks and adds the values given to options.
+//! Checks the types of the attribute's option values, such as `ms` and `fallback`, and of a token
+//! that the caller passes. Adds deadlines and upstream tokens to the `CallOptions`.
 //!
 //! Generated code calls the functions of these traits, as `arguments` explains.
 

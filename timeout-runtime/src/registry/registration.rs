@@ -1,4 +1,4 @@
-//! [`Registration`]: keeps a listener, a propagator or a callback registered.
+//! [`Registration`]: keeps a listener, a propagator or a callback registered until it is dropped.
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};

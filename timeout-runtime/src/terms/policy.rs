@@ -1,4 +1,5 @@
-//! [`Policy`]: the settings shared by all calls of one function.
+//! [`Policy`]: what is the same for all calls of one annotated function or one `Timeout`: the name,
+//! `cancel`, the listener and the clock of events. Limits are in `CallOptions`.
 
 use std::fmt;
 use std::ops::Deref;

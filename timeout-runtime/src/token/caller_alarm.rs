@@ -1,4 +1,5 @@
-//! [`CallerAlarm`]: wakes the task of an async call at its deadline.
+//! [`CallerAlarm`]: wakes the task that polls a future at a given instant: by our timer, or by
+//! Tokio's while its time is paused.
 
 use std::fmt;
 #[cfg(feature = "tokio")]

@@ -1,4 +1,6 @@
-//! [`Expiry`]: when time cancels a token, and with which cause.
+//! [`Expiry`]: the deadline that cancels a token, and the cause that it gives.
+//!
+//! With `cancel = false` it is the deadline of the enclosing context, not that of the call.
 
 use crate::outcome::Cause;
 use crate::terms::Terms;

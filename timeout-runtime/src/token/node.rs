@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!            disarm            ensure_timer
-//!   plain ◄───────── watched ◄────────────── clocked     plain: without a deadline
-//!     │                 │                       │        watched: a timer or the caller cancels in time
-//!     └──────── cancel ─┴──────── cancel ───────┘        clocked: only readers compare with the clock
+//!   plain ◄───────── watched ◄────────────── clocked     plain: without a deadline of its own
+//!     │ │               │                     ▲ │        watched: a timer or the caller cancels
+//!     │ └───────────────┼─ parent unwatched ──┘ │                 it at its deadline
+//!     │ ▲───────────────┼────── disarm ─────────┤        clocked: each reader compares the
+//!     └──────── cancel ─┴──────── cancel ───────┘                 deadline with the clock
 //!                       ▼
 //!              cancelled, with its cause                 final
 //! ```
@@ -16,16 +18,17 @@
 //!    So a cancellation is never missed and never delivered twice.
 //! 3. A node holds its parents strongly; a parent holds its children weakly. A dropped child
 //!    unlinks itself.
-//! 4. `cancel` walks the tree with a work list: first it cancels all nodes below, then it unparks
-//!    our own threads, then it hands the callbacks over, then it wakes the other waiters, which may
-//!    block. A second `cancel` at the same time walks the tree too, with the first cause, and wakes
-//!    the waiters that are left. So all nodes below are cancelled when either of them returns.
-//!    Dropping a chain uses a list of the thread. Neither recurses.
+//! 4. A cancellation walks the tree with a work list. First it cancels all nodes below, then it
+//!    unparks the threads that park in a wait of ours, then it hands the callbacks over, and then
+//!    it wakes the other waiters, which may block. A concurrent second cancellation walks the tree
+//!    too, with the first cause, and wakes the waiters that are left. So all nodes below are
+//!    cancelled when either of them returns. Dropping a chain uses a thread-local list. So neither
+//!    cancelling nor dropping recurses.
 //! 5. Lock order: the links of one node, then the state of the timer. Never the links of two nodes,
 //!    and no code of users under either lock.
 //!
-//! `timers.rs` makes the timer cancel a token in time, `propagate.rs` cancels the tokens below,
-//! `ancestors.rs` reads the tokens above, and `waiting.rs` registers waiters.
+//! `timers.rs` makes the timer cancel a token at its deadline, `propagate.rs` cancels the
+//! tokens below, `ancestors.rs` reads the tokens above, and `waiting.rs` registers waiters.
 
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};

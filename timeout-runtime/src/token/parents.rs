@@ -29,7 +29,7 @@ impl Parents {
     }
 }
 
-/// Parents that this thread drops next, while it drops a child.
+/// Parents that this thread still has to drop: a list replaces a recursion.
 struct LettingGo {
     active: Cell<bool>,
     // Without a destructor: destructors of other thread-locals may drop tokens.
@@ -44,6 +44,8 @@ const_thread_local! {
 }
 
 impl LettingGo {
+    /// Drops `parents`, or adds them to the list if this thread is already dropping some.
+    ///
     /// Dropping the last child of a parent drops that parent, and so on. Each parent is put into
     /// the list, not into the next stack frame.
     fn add(&self, parents: Parents) {

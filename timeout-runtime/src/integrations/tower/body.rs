@@ -1,4 +1,5 @@
-//! [`ServerBody`]: applies the deadline of a request to the body of its response.
+//! [`ServerBody`]: ends the body of a response at the request's deadline, with an error or a gRPC
+//! status. Dropped early, it cancels the request's operations.
 
 use std::error::Error;
 use std::fmt;

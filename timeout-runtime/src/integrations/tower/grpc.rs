@@ -1,4 +1,5 @@
-//! Detects gRPC messages by their content type, and adds the status that gRPC clients read.
+//! Detects gRPC requests and responses by their content type, and sets `grpc-status` on a response
+//! that the layer refuses or ends early.
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;

@@ -1,4 +1,5 @@
-//! [`DeadlineHeader`]: reads and writes the remaining time of a request as a header.
+//! [`DeadlineHeader`]: reads and writes the remaining time of a request as a header, such as
+//! `grpc-timeout`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! [`Refusal`]: why a server layer responds instead of its service.
+//! [`Refusal`]: why a server layer replaces the response of its service, or ends it early.
 
 use http::{Response, StatusCode};
 

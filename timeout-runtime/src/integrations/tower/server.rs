@@ -1,4 +1,5 @@
-//! [`ServerLayer`]: applies the deadline of a request to the service that handles it.
+//! [`ServerLayer`]: takes the deadline of each request from a header, and cancels the request's
+//! operations at that deadline or when the client disconnects.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! [`WaitingServerLayer`]: applies the deadline of a request also to its wait for a ready service.
+//! [`WaitingServerLayer`]: a [`ServerLayer`](super::ServerLayer) whose deadline also covers the time
+//! until the inner service is ready.
 
 use std::fmt;
 use std::future::Future;

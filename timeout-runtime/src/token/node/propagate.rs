@@ -1,4 +1,4 @@
-//! Cancels a token and all tokens below it.
+//! Cancels a token and all its descendants, and notifies their waiters and callbacks.
 
 use std::collections::HashSet;
 use std::iter;
@@ -83,7 +83,8 @@ impl Head {
     }
 
     /// Wakes callers, and the waiters of this token and of those below. Waiters stay in the links
-    /// until they are woken: a caller that polls its operation must not wait for another canceller.
+    /// until they are woken, so that a canceller can also wake those that a slower, concurrent
+    /// canceller has not woken yet.
     fn wake_all(&self, callers: Vec<Waker>, below: &[NodeRef], wake: impl Fn(Waker)) {
         callers.into_iter().for_each(&wake);
         for head in iter::once(self).chain(below.iter().map(Deref::deref)) {
