@@ -4,7 +4,7 @@
 use crate::{crowd, support};
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, Gate, SOON, Way, limit, record};
+use support::{EVERY_WAY, Gate, SOON, Way, assert_timed_out, limit, record};
 use support::{short, short_limit};
 use timeout_runtime::{EventKind, Outcome, TimeoutError};
 use tokio::runtime;
@@ -52,10 +52,7 @@ fn a_blocking_body_on_another_thread_does_not_delay_its_caller() {
             })
         });
         release.open();
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
     }
 }
 

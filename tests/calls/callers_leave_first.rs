@@ -4,57 +4,47 @@
 use crate::support;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Waker};
 
-use support::{Gate, Way, before_it_opens, limit, poll_once, runtime, short};
+use support::{
+    Gate, Way, assert_timed_out, before_it_opens, limit, poll_once, runtime, short, waker,
+};
 use timeout_runtime::{CancelToken, Outcome, TimeoutError};
 
-/// A waker that blocks until its gate opens, like the waker of an executor with a full queue.
-struct Blocks {
-    entered: Gate,
-    leave: Gate,
+/// A waker that opens a gate and blocks until another one opens, like the waker of an executor with
+/// a full queue.
+fn blocking_waker(entered: &Gate, release: &Gate) -> Waker {
+    let (entered, release) = (entered.clone(), release.clone());
+    waker(move || {
+        entered.open();
+        release.wait();
+    })
 }
 
-impl Wake for Blocks {
-    fn wake(self: Arc<Self>) {
-        self.entered.open();
-        self.leave.wait();
-    }
-}
-
-/// Registers a blocking waker with `token` and waits until the gate opens.
-fn wait_with(token: &CancelToken, waker: Arc<Blocks>) {
-    let leave = waker.leave.clone();
-    let waker = waker.into();
+/// Registers `waker` with `token` and waits until the gate opens.
+fn wait_with(token: &CancelToken, waker: &Waker, release: &Gate) {
     let mut cancelled = pin!(token.cancelled());
-    let polled = cancelled.as_mut().poll(&mut Context::from_waker(&waker));
+    let polled = cancelled.as_mut().poll(&mut Context::from_waker(waker));
     assert!(polled.is_pending());
-    leave.wait();
+    release.wait();
 }
 
 /// The caller used to run the wakers itself, so a blocking waker delayed it.
 #[test]
 fn a_blocking_waker_does_not_delay_the_caller() {
     for way in [Way::SyncWorker, Way::AsyncTask, Way::AsyncWorker] {
-        let (entered, leave) = (Gate::new(), Gate::new());
-        let waker = Arc::new(Blocks {
-            entered: entered.clone(),
-            leave: leave.clone(),
-        });
-        let outcome: Outcome<(), TimeoutError> = before_it_opens(&leave, move || {
+        let (entered, release) = (Gate::new(), Gate::new());
+        let (waker, held) = (blocking_waker(&entered, &release), release.clone());
+        let outcome: Outcome<(), TimeoutError> = before_it_opens(&release, move || {
             way.run(
                 &limit("callers_leave_first::waker", short()),
                 move |token| {
-                    wait_with(&token, waker);
+                    wait_with(&token, &waker, &held);
                     Ok(())
                 },
             )
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         entered.wait();
     }
 }
@@ -65,14 +55,10 @@ fn a_blocking_waker_does_not_delay_the_drop_of_a_call() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncTask, Way::AsyncWorker] {
-        let (entered, leave, waits) = (Gate::new(), Gate::new(), Gate::new());
-        let waker = Arc::new(Blocks {
-            entered: entered.clone(),
-            leave: leave.clone(),
-        });
-        let (held, is_waiting) = (leave.clone(), waits.clone());
+        let (entered, release, waits) = (Gate::new(), Gate::new(), Gate::new());
+        let waker = blocking_waker(&entered, &release);
+        let (held, is_waiting) = (release.clone(), waits.clone());
         let mut call = way.start(&limit("callers_leave_first::drop", 60_000), move |token| {
-            let waker = Waker::from(waker);
             let mut cancelled = Box::pin(token.cancelled_owned());
             async move {
                 let polled = cancelled.as_mut().poll(&mut Context::from_waker(&waker));
@@ -84,7 +70,7 @@ fn a_blocking_waker_does_not_delay_the_drop_of_a_call() {
         });
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         waits.wait();
-        before_it_opens(&leave, move || drop(call));
+        before_it_opens(&release, move || drop(call));
         entered.wait();
     }
 }

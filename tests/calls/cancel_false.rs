@@ -5,14 +5,12 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SOON, Way, in_runtime, limit, past_short, poll_once, record, short,
-    until_fired,
+    APART, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, in_runtime, limit, past_short,
+    poll_once, record, short, until_fired,
 };
 use timeout_runtime::{
     CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError, timeout,
 };
-
-const LONG: u64 = 60_000;
 
 fn uncancelled(name: &'static str, ms: u64) -> Timeout {
     limit(name, ms).cancel_on_timeout(false)
@@ -49,10 +47,7 @@ fn the_limit_cancels_no_token_and_does_not_bound_nested_calls() {
                     Ok::<_, TimeoutError>(())
                 },
             );
-            assert!(
-                matches!(outcome, Outcome::TimedOut(_)),
-                "{way:?}: {outcome:?}"
-            );
+            assert_timed_out(way, &outcome);
             gate.open();
             let found = found.recv_timeout(SOON).unwrap();
             assert_eq!(found.cause, None, "{way:?}");
@@ -113,10 +108,7 @@ fn an_inherited_deadline_still_reaches_the_token() {
             });
             outcome.into_result()
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         assert_eq!(
             inside.recv_timeout(SOON),
             Ok((true, Some(Cause::DeadlineExceeded))),
@@ -209,10 +201,7 @@ fn a_cancellation_after_the_limit_is_not_the_cause() {
         std::thread::sleep(past_short());
         request.cancel();
         let outcome = support::block_on(call);
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
     }
 }
 

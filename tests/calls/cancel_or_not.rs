@@ -6,9 +6,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use support::{APART, Gate, SOON, Way, in_runtime, limit, record};
-use support::{short, short_limit};
-use timeout_runtime::{CallContext, CancelToken, Cause, EventKind, Outcome, Timeout, TimeoutError};
+use support::short;
+use support::{APART, Gate, SOON, Way, assert_timed_out, in_runtime, limit, record};
+use timeout_runtime::{CallContext, CancelToken, Cause, EventKind, Timeout, TimeoutError};
 
 /// Receives the cause that the token has when the body returns.
 type Note = mpsc::Sender<Option<Cause>>;
@@ -37,14 +37,6 @@ fn cause_in_token(way: Way, timeout: Timeout) -> Option<Cause> {
     let ending = crowd::ends(move || way.run(&timeout, body(Gate::new(), note)));
     assert_timed_out(way, &ending);
     noted.recv_timeout(SOON).unwrap()
-}
-
-#[track_caller]
-fn assert_timed_out(way: Way, ending: &Outcome<(), TimeoutError>) {
-    let Outcome::TimedOut(error) = ending else {
-        panic!("{way:?}: {ending:?}");
-    };
-    assert!(error.elapsed() >= short_limit(), "{way:?}");
 }
 
 /// The limit used to end the wait without cancelling the token.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::collection;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any};
 use proptest::{prop_assert_eq, prop_oneof, proptest};
-use support::{Gate, limit, poll_once, record};
+use support::{Gate, limit, paused_runtime, poll_once, record};
 use timeout_runtime::{
     CallContext, CancelToken, Deadline, EventKind, Outcome, TimeoutError, timeout,
 };
@@ -168,8 +168,7 @@ fn play<F>(
 where
     F: Future<Output = Vec<u32>>,
 {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    let runtime = paused_runtime();
     runtime.block_on(async {
         let (sender, receiver) = unbounded_channel();
         let schedule = schedule.to_vec();
@@ -259,8 +258,7 @@ proptest! {
 /// Polls a call once before its limit, and once `late_by` after it, when its operation is ready.
 fn late_success(late_by: Duration, with_listener: bool) -> Poll<Option<u32>> {
     let recorder = with_listener.then(|| record("cancel_safe::late"));
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    let runtime = paused_runtime();
     let ending = runtime.block_on(async {
         let ready = Gate::new();
         let asked = ready.clone();

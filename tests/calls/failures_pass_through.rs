@@ -14,7 +14,10 @@ use std::time::Duration;
 
 use panics::{Shown, record_panics, shown_as};
 use support::short;
-use support::{EVERY_WAY, Gate, Way, block_on, eventually, limit, record, runtime, until_fired};
+use support::{
+    EVERY_WAY, Gate, Way, assert_timed_out, block_on, eventually, limit, record, runtime,
+    until_fired,
+};
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, Timeout};
 
 /// A user's error type whose values can be distinguished.
@@ -214,10 +217,7 @@ fn an_error_after_the_cancellation_is_a_timeout_and_a_late_event() {
             until_fired(&token).map_err(|_| StockError::new())?;
             Ok(())
         });
-        assert!(
-            matches!(ending, Outcome::TimedOut(_)),
-            "{way:?}: {ending:?}"
-        );
+        assert_timed_out(way, &ending);
         let kinds = recorder.wait_for(2);
         assert_eq!(kinds[0], EventKind::TimedOut, "{way:?}");
         let EventKind::AbandonedWorkerFailed(Failure::Error(text)) = &kinds[1] else {

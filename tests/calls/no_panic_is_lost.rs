@@ -8,11 +8,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, Way, in_runtime, limit, poll_once, record, short, until_past,
+    APART, ASYNC, EVERY_WAY, Gate, LONG, Way, assert_timed_out, in_runtime, limit, poll_once,
+    record, short, until_past,
 };
-use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
-
-const LONG: u64 = 60_000;
+use timeout_runtime::{EventKind, Failure, TimeoutError};
 
 /// A payload type that only these tests use.
 #[derive(Debug, PartialEq)]
@@ -96,10 +95,7 @@ fn a_late_panic_is_reported_with_its_message() {
                 held.wait();
                 panic!("out of paper")
             });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         gate.open();
         assert_eq!(
             recorder.wait_for(2),

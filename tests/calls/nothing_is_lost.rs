@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, TIMED, Way, block_on, eventually, limit, poll_once,
-    record, short, until_past,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, LONG, TIMED, Way, assert_timed_out, block_on, eventually,
+    limit, poll_once, record, short, until_past,
 };
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, workers};
-
-const LONG: u64 = 60_000;
 
 #[test]
 fn a_late_value_is_dropped_once_on_the_operations_thread() {
@@ -27,10 +25,7 @@ fn a_late_value_is_dropped_once_on_the_operations_thread() {
             }
             Ok::<_, TimeoutError>(value)
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         returned.open();
         assert_eq!(
             recorder.wait_for(2)[1],

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use support::{
-    ASYNC, EVERY_WAY, Gate, Way, block_on, limit, poll_once, record, short, until_fired, until_past,
+    ASYNC, EVERY_WAY, Gate, Way, assert_timed_out, block_on, limit, poll_once, record, short,
+    until_fired, until_past,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, EventKind, Outcome, Timeout, TimeoutError,
@@ -237,17 +238,11 @@ fn inline_and_worker_calls_need_no_tokio_runtime() {
             token.cancelled().await;
             token.check()
         }));
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
     }
     for way in [Way::SyncWorker, Way::SyncInline] {
         let outcome = way.run(&timeout, |token| until_fired(&token));
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
     }
 }
 

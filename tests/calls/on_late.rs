@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SOON, TIMED, Way, block_on, eventually, in_runtime, limit, poll_once,
-    record, runtime, short, until_past,
+    APART, EVERY_WAY, Gate, SOON, TIMED, Way, assert_timed_out, block_on, eventually, in_runtime,
+    limit, poll_once, record, runtime, short, until_past,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Deadline, EventKind, Failure, Outcome, TimeoutError,
@@ -199,10 +199,7 @@ fn a_policy_gives_late_results_to_on_late() {
             Ok(7)
         };
         let ending = run_with(way, "on_late::value", short(), back.taker(), late);
-        assert!(
-            matches!(ending, Outcome::TimedOut(_)),
-            "{way:?}: {ending:?}"
-        );
+        assert_timed_out(way, &ending);
         recorder.wait_for(2);
         assert_eq!(back.results(), [Ok(7)], "{way:?}");
         let ending = call_with(way, "on_late::value", short(), back.taker(), late);
@@ -234,10 +231,7 @@ fn on_late_runs_after_the_outcome_event_and_before_the_late_event() {
             release.wait();
             Ok(7)
         });
-        assert!(
-            matches!(ending, Outcome::TimedOut(_)),
-            "{way:?}: {ending:?}"
-        );
+        assert_timed_out(way, &ending);
         go.open();
         let kinds = recorder.wait_for(2);
         assert_eq!(kinds[1], EventKind::AbandonedWorkerSucceeded, "{way:?}");
@@ -300,10 +294,7 @@ fn on_late_is_not_called_for_a_panic_of_the_operation() {
             body.wait();
             panic!("wanted: late")
         });
-        assert!(
-            matches!(ending, Outcome::TimedOut(_)),
-            "{way:?}: {ending:?}"
-        );
+        assert_timed_out(way, &ending);
         release.open();
         let kinds = recorder.wait_for(2);
         let panic = Failure::Panic("wanted: late".into());
@@ -323,10 +314,7 @@ fn a_panic_of_on_late_changes_no_outcome() {
             until_past(&token);
             Ok(7)
         });
-        assert!(
-            matches!(ending, Outcome::TimedOut(_)),
-            "{way:?}: {ending:?}"
-        );
+        assert_timed_out(way, &ending);
         let kinds = recorder.wait_for(2);
         let expected = [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded];
         assert_eq!(kinds, expected, "{way:?}");

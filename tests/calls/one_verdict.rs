@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, TIMED, Way, limit, poll_once, record, runtime, short, short_limit,
-    until_fired, until_past,
+    APART, EVERY_WAY, Gate, TIMED, Way, assert_timed_out, limit, poll_once, record, runtime, short,
+    short_limit, until_fired, until_past,
 };
 use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutError};
 
@@ -72,10 +72,7 @@ fn a_late_success_is_abandoned_unless_an_inline_poll_returns_it() {
             }
             Ok::<_, TimeoutError>(7)
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         returned.open();
         assert_eq!(
             recorder.wait_for(2),

@@ -4,7 +4,9 @@ use crate::support;
 use std::fmt;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, Way, limit, past_short, record, short, until_past};
+use support::{
+    APART, EVERY_WAY, Gate, Way, assert_timed_out, limit, past_short, record, short, until_past,
+};
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, TimeoutError};
 
 const GRACE: Duration = Duration::from_secs(60);
@@ -38,10 +40,7 @@ fn an_error_after_the_deadline_is_a_timeout_also_within_the_grace() {
             until_past(&token);
             Err::<(), _>("interrupted")
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         assert_eq!(
             recorder.wait_for(2),
             [
@@ -128,10 +127,7 @@ fn an_error_in_time_that_is_published_too_late_is_abandoned() {
         });
         read.wait();
         publish.open();
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         assert_eq!(
             recorder.wait_for(2),
             [

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use support::{EVERY_WAY, block_on, in_runtime, limit, record, short};
+use support::{EVERY_WAY, assert_timed_out, block_on, in_runtime, limit, record, short};
 use timeout_runtime::{
-    CancelToken, Cause, Deadline, EventKind, InvalidLimit, Outcome, Timeout, TimeoutError,
-    add_listener,
+    CancelToken, Cause, Deadline, EventKind, InvalidLimit, Timeout, TimeoutError, add_listener,
 };
 
 #[test]
@@ -176,10 +175,7 @@ fn a_clock_sets_timestamps_and_does_not_affect_the_limit() {
         let recorder = record("timeout_policy::clock");
         let timeout = limit("timeout_policy::clock", short()).with_clock(|| SystemTime::UNIX_EPOCH);
         let outcome = way.run(&timeout, |token| support::until_fired(&token));
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         recorder.wait_for(2);
         for event in recorder.events() {
             assert_eq!(event.timestamp, SystemTime::UNIX_EPOCH, "{way:?}");

@@ -7,13 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, TIMED, Way, record, short, until_fired};
+use support::{EVERY_WAY, LONG, TIMED, Way, record, short, until_fired};
 use timeout_runtime::{
     CancelToken, Cause, Deadline, Ending, EventKind, Failure, FromTimeout, TimeoutError,
 };
 use user_code::{Act, WANTED, caught, works};
-
-const LONG: u64 = 60_000;
 
 /// The position of the option that acts, and its action.
 type Script = (usize, Act);

@@ -10,14 +10,13 @@ use std::thread;
 use std::time::SystemTime;
 
 use support::{
-    APART, EVERY_WAY, Gate, SOON, TIMED, Way, limit, record, short, until_fired, until_past,
+    APART, EVERY_WAY, Gate, LONG, OnDrop, SOON, TIMED, Way, assert_timed_out, limit, record, short,
+    until_fired, until_past,
 };
 use timeout_runtime::{
     CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, Outcome,
     Registration, TimeoutError, add_listener,
 };
-
-const LONG: u64 = 60_000;
 
 /// Makes a call that succeeds and one that times out, and checks both outcomes.
 #[track_caller]
@@ -28,10 +27,7 @@ fn both_outcomes(way: Way, name: &'static str) {
         "{way:?}: {success:?}"
     );
     let expired = way.run(&limit(name, short()), |token| until_fired(&token));
-    assert!(
-        matches!(expired, Outcome::TimedOut(_)),
-        "{way:?}: {expired:?}"
-    );
+    assert_timed_out(way, &expired);
 }
 
 #[test]
@@ -138,19 +134,17 @@ fn a_listener_may_add_listeners_and_remove_itself() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
-/// Makes a call when it is dropped, and then panics.
-struct Malicious;
-
-impl Drop for Malicious {
-    fn drop(&mut self) {
+/// A value that makes a call when it is dropped, and then panics.
+fn panics_when_dropped() -> OnDrop<impl FnMut() + Send + Sync + use<>> {
+    OnDrop(|| {
         both_outcomes(Way::SyncWorker, "user_code::in_destructor");
         assert!(thread::panicking(), "a destructor's own panic");
-    }
+    })
 }
 
 #[test]
 fn a_listener_whose_destructor_panics_can_be_removed() {
-    let held = Malicious;
+    let held = panics_when_dropped();
     let listener = add_listener(move |_| {
         let _ = &held;
     });
@@ -161,14 +155,6 @@ fn a_listener_whose_destructor_panics_can_be_removed() {
 /// The process used to abort: listeners removed during an event are dropped together after it.
 #[test]
 fn listeners_whose_destructors_panic_can_be_removed_together() {
-    struct Panics;
-
-    impl Drop for Panics {
-        fn drop(&mut self) {
-            panic!("a destructor's own panic");
-        }
-    }
-
     let (entered, leave) = (Gate::new(), Gate::new());
     let (is_in, held) = (entered.clone(), leave.clone());
     let _blocks = add_listener(move |event| {
@@ -177,7 +163,8 @@ fn listeners_whose_destructors_panic_can_be_removed_together() {
             held.wait();
         }
     });
-    let removed = [Panics, Panics].map(|held| {
+    let removed = [(); 2].map(|()| {
+        let held = OnDrop(|| panic!("a destructor's own panic"));
         add_listener(move |_| {
             let _ = &held;
         })
@@ -212,7 +199,7 @@ fn a_late_value_whose_destructor_panics_is_reported_and_ends_no_worker() {
         let recorder = record("user_code::value");
         let outcome = way.run(&limit("user_code::value", short()), |token| {
             until_past(&token);
-            Ok::<_, TimeoutError>(Malicious)
+            Ok::<_, TimeoutError>(panics_when_dropped())
         });
         assert!(
             matches!(outcome, Outcome::TimedOut(_)),
@@ -230,18 +217,11 @@ fn a_late_value_whose_destructor_panics_is_reported_and_ends_no_worker() {
 
 #[test]
 fn a_late_value_whose_destructor_blocks_delays_no_call() {
-    struct Blocks(Gate);
-
-    impl Drop for Blocks {
-        fn drop(&mut self) {
-            self.0.wait();
-        }
-    }
-
     for way in APART {
         let recorder = record("user_code::blocks");
         let leave = Gate::new();
-        let value = Blocks(leave.clone());
+        let held = leave.clone();
+        let value = OnDrop(move || held.wait());
         let outcome = way.run(&limit("user_code::blocks", short()), |token| {
             until_past(&token);
             Ok::<_, TimeoutError>(value)
@@ -267,12 +247,9 @@ fn a_late_panic_whose_payload_panics_when_dropped_is_reported_and_ends_no_worker
         let outcome =
             way.run::<(), TimeoutError>(&limit("user_code::payload", short()), move |_| {
                 held.wait();
-                panic_any(Malicious)
+                panic_any(panics_when_dropped())
             });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         gate.open();
         assert!(
             matches!(

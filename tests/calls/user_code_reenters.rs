@@ -11,12 +11,11 @@ use std::task::{Wake, Waker};
 use std::time::{Duration, SystemTime};
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, SOON, TIMED, block_on, limit, record, short, until_fired,
+    APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, TIMED, assert_timed_out, block_on, limit, record,
+    short, until_fired,
 };
 use timeout_runtime::{CancelToken, EventKind, Outcome, Timeout, TimeoutError};
 use user_code::{Act, caught, works};
-
-const LONG: u64 = 60_000;
 
 /// The calls of a clock emit events that need timestamps too, which used to recurse for ever.
 #[test]
@@ -194,10 +193,7 @@ fn a_callback_may_use_the_whole_api() {
                 .forget();
             until_fired(&token)
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         assert_eq!(done.recv_timeout(SOON), Ok("deadline"), "{way:?}");
     }
     crowd::ends(|| {

@@ -6,10 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crowd::crowd;
-use support::{APART, EVERY_WAY, Gate, SOON, Way, limit, short, until_fired};
+use support::{APART, EVERY_WAY, Gate, LONG, SOON, Way, limit, short, until_fired};
 use timeout_runtime::{Cause, Deadline, Outcome, TimeoutError};
 
-const LONG: u64 = 60_000;
 /// Number of table rows that run at the same time.
 const AT_ONCE: usize = 10;
 

@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use crowd::crowd;
 use futures::FutureExt;
-use support::{ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, short, until_fired};
+use support::{
+    ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, limit, poll_once, short,
+    until_fired,
+};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
 use tokio::runtime::{Builder, Runtime};
-
-const LONG: u64 = 60_000;
 
 /// The observed context: its deadline, and whether cancelling the given token cancels it.
 #[derive(Debug, PartialEq, Eq)]
@@ -255,10 +256,7 @@ fn a_call_leaves_no_context_on_a_worker() {
                     sender.send((later, Seen::by(&mark))).unwrap();
                     until_fired(&token)
                 });
-                assert!(
-                    matches!(outcome, Outcome::TimedOut(_)),
-                    "{way:?}: {outcome:?}"
-                );
+                assert_timed_out(way, &outcome);
                 let (later, inside) = found.recv_timeout(SOON).unwrap();
                 assert!(!later && !inside.hears, "{way:?}: {ending:?}");
                 assert_eq!(inside.deadline.min(seen.deadline), inside.deadline);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
-use support::limit;
+use support::{in_paused_time, limit};
 use timeout_runtime::{CallContext, Deadline, TimeoutError};
 
 const SECOND: u64 = 1_000_000_000;
@@ -45,12 +45,6 @@ fn away(now: Instant, distance: Duration, is_past: bool) -> Instant {
         now.checked_add(distance)
     };
     moved.unwrap_or(now)
-}
-
-fn in_paused_time<T>(call: impl AsyncFnOnce() -> T) -> T {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(call())
 }
 
 proptest! {

@@ -6,11 +6,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, SOON, Way, limit, record, short, short_limit, until_fired,
+    APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, limit, record, short, short_limit, until_fired,
 };
 use timeout_runtime::{CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError};
-
-const LONG: u64 = 60_000;
 
 /// Cause of an outcome without a result.
 fn cause<T, E: std::fmt::Debug>(outcome: &Outcome<T, E>) -> Option<Cause> {

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use support::{APART, Drops, EVERY_WAY, Gate, Way, block_on, limit, record, runtime, short};
+use support::{
+    APART, Drops, EVERY_WAY, Gate, LONG, OnDrop, Way, block_on, limit, record, runtime, short,
+};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
     EventKind, Outcome, Registration, TimeoutError, add_listener, add_propagator,
 };
 use user_code::{Act, WANTED, caught, works};
-
-const LONG: u64 = 60_000;
 
 thread_local! {
     static LABEL: Cell<&'static str> = const { Cell::new("nobody's") };
@@ -217,25 +217,18 @@ fn captured_values_are_entered_for_each_poll_only() {
 #[test]
 fn a_tasks_variables_are_dropped_inside_its_context() {
     in_own_process(|| {
-        struct SendsLabel(Arc<Mutex<Option<&'static str>>>);
-
-        impl Drop for SendsLabel {
-            fn drop(&mut self) {
-                *self.0.lock().unwrap() = Some(LABEL.get());
-            }
-        }
-
         LABEL.set("the caller's");
         let _handle = propagate_label();
         for ends in [true, false] {
-            let seen = Arc::default();
-            let (tells, begun) = (SendsLabel(Arc::clone(&seen)), Gate::new());
+            let seen = Arc::<Mutex<Option<&'static str>>>::default();
+            let (sink, begun) = (Arc::clone(&seen), Gate::new());
+            let reads_label = OnDrop(move || *sink.lock().unwrap() = Some(LABEL.get()));
             let has_begun = begun.clone();
             let runtime = runtime();
             let call = limit("propagators::variables", LONG)
                 .as_task()
                 .outcome_async(move |_| async move {
-                    let _tells = tells;
+                    let _reads_label = reads_label;
                     has_begun.open();
                     if !ends {
                         std::future::pending::<()>().await;
@@ -319,16 +312,6 @@ fn the_late_event_of_a_dropped_call_is_emitted_inside_the_captured_context() {
     });
 }
 
-/// Opens one gate when it is dropped, and waits for the other one.
-struct HeldUp(Gate, Gate);
-
-impl Drop for HeldUp {
-    fn drop(&mut self) {
-        self.0.open();
-        self.1.wait();
-    }
-}
-
 #[test]
 fn a_result_is_published_after_captured_values_are_dropped() {
     in_own_process(|| {
@@ -336,8 +319,12 @@ fn a_result_is_published_after_captured_values_are_dropped() {
         let (dropping, go_on) = (Gate::new(), Gate::new());
         let gates = (dropping.clone(), go_on.clone());
         let handle = add_propagator(move || {
-            let held_up = HeldUp(gates.0.clone(), gates.1.clone());
-            move || _ = &held_up
+            let (dropping, go_on) = gates.clone();
+            let blocks = OnDrop(move || {
+                dropping.open();
+                go_on.wait();
+            });
+            move || _ = &blocks
         });
         let calls = limit("propagators::dropping", LONG);
         let mut call = Box::pin(
@@ -393,24 +380,16 @@ enum Place {
 
 const PLACES: [Place; 4] = [Place::Capture, Place::Enter, Place::Leave, Place::Drop];
 
-struct Acts(Act);
-
-impl Drop for Acts {
-    fn drop(&mut self) {
-        self.0.act();
-    }
-}
-
 /// A propagator that runs user code in one place.
 fn acting(place: Place, act: Act) -> Registration {
     let act_in = move |other| if place == other { act } else { Act::Nothing };
     add_propagator(move || {
         act_in(Place::Capture).act();
-        let at_drop = Acts(act_in(Place::Drop));
+        let at_drop = OnDrop(move || act_in(Place::Drop).act());
         move || {
             let _ = &at_drop;
             act_in(Place::Enter).act();
-            Acts(act_in(Place::Leave))
+            OnDrop(move || act_in(Place::Leave).act())
         }
     })
 }

@@ -11,10 +11,12 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use support::{Gate, SOON, Way, block_on, limit, poll_once, short, until_fired};
+use support::{
+    Gate, OnDrop, SOON, Way, assert_timed_out, block_on, limit, poll_once, short, until_fired,
+};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
-    CancelToken, Cause, Outcome, Timeout, TimeoutError, add_listener, add_propagator, is_cancelled,
+    CancelToken, Cause, Timeout, TimeoutError, add_listener, add_propagator, is_cancelled,
 };
 
 /// Runs a closure when it is dropped.
@@ -112,10 +114,7 @@ fn calls_can_be_made_at_the_end_of_a_thread() {
     });
     for (way, succeeds, times_out) in endings.recv_timeout(SOON).unwrap() {
         assert_eq!(succeeds.success(), Some(7), "{way:?}");
-        assert!(
-            matches!(times_out, Outcome::TimedOut(_)),
-            "{way:?}: {times_out:?}"
-        );
+        assert_timed_out(way, &times_out);
     }
 }
 
@@ -240,17 +239,10 @@ fn the_clock_of_a_policy_is_not_read_for_its_own_calls_at_the_end_of_a_thread() 
 /// The operation used to be dropped outside its call.
 #[test]
 fn an_inline_operation_is_dropped_inside_its_call_at_the_end_of_a_thread() {
-    struct SendsOnDrop(mpsc::Sender<bool>);
-
-    impl Drop for SendsOnDrop {
-        fn drop(&mut self) {
-            self.0.send(is_cancelled()).unwrap();
-        }
-    }
-
     let (sender, seen) = mpsc::channel();
     let start = move || {
-        let guard = SendsOnDrop(sender.clone());
+        let sender = sender.clone();
+        let guard = OnDrop(move || sender.send(is_cancelled()).unwrap());
         let mut call = Box::pin(
             limit("thread_ends::dropped", 60_000).outcome_async(|_| async {
                 let _guard = guard;

@@ -8,12 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SOON, Way, block_on, in_runtime, limit, runtime, short, until_fired,
+    APART, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, in_runtime, limit,
+    runtime, short, until_fired,
 };
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout};
 use tokio::runtime::Handle;
-
-const LONG: u64 = 60_000;
 
 thread_local! {
     static LABEL: RefCell<&'static str> = const { RefCell::new("the initial label") };
@@ -219,10 +218,7 @@ fn the_deadline_and_the_token_propagate_from_worker_to_worker() {
                     Ok::<_, TimeoutError>(())
                 },
             );
-            assert!(
-                matches!(outcome, Outcome::TimedOut(_)),
-                "{outer:?}, {inner:?}: {outcome:?}"
-            );
+            assert_timed_out((outer, inner), &outcome);
             let ending = ended.recv_timeout(SOON).unwrap();
             assert!(
                 matches!(ending, Outcome::DeadlineExceeded(_)),

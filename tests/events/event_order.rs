@@ -6,14 +6,12 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, SOON, TIMED, Way, limit, past_short, poll_once, record,
-    short, short_limit, until_fired,
+    APART, ASYNC, Drops, EVERY_WAY, Gate, LONG, SOON, TIMED, Way, assert_timed_out, limit,
+    past_short, poll_once, record, short, short_limit, until_fired,
 };
 use timeout_runtime::{
     CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
 };
-
-const LONG: u64 = 60_000;
 
 type Op = fn(CancelToken) -> Result<u32, TimeoutError>;
 
@@ -210,10 +208,7 @@ fn an_operation_that_ends_during_the_outcome_event_is_reported_after_it() {
             gate.wait();
             Ok::<_, TimeoutError>(value)
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         support::eventually("both events are emitted", || {
             events.lock().unwrap().len() == 2
         });

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::short;
-use support::{Gate, eventually, limit, record};
+use support::{Gate, OnDrop, eventually, limit, record};
 use timeout_runtime::{
     Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
 };
@@ -45,14 +45,6 @@ fn make_calls(name: &'static str) {
         .inline()
         .outcome(|_| Ok::<_, TimeoutError>(()));
     assert!(inline.is_success(), "{inline:?}");
-}
-
-struct CallsWhenDropped(&'static str);
-
-impl Drop for CallsWhenDropped {
-    fn drop(&mut self) {
-        make_calls(self.0);
-    }
 }
 
 /// Makes a call with the outcome that `on` names, and its late event; asserts the result.
@@ -108,7 +100,7 @@ fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) 
     let reacted = AtomicBool::new(false);
     let last_handle = Mutex::new(
         matches!(reaction, Reaction::DropsWhatMakesACall)
-            .then(|| Arc::new(CallsWhenDropped(inner))),
+            .then(|| Arc::new(OnDrop(move || make_calls(inner)))),
     );
     let listener = add_listener(move |event| {
         if event.name == inner {
@@ -231,18 +223,13 @@ fn listeners_that_make_a_call_at_every_event_do_not_recurse_for_ever() {
 /// panic.
 #[test]
 fn a_listeners_destructor_may_make_calls() {
-    struct Panics;
-
-    impl Drop for Panics {
-        fn drop(&mut self) {
-            panic!("wanted: a listener's destructor");
-        }
-    }
-
     panics::record_panics();
     crowd::ends(|| {
         let inside = record("listeners_reenter::holder");
-        let holds = (CallsWhenDropped("listeners_reenter::holder"), Panics);
+        let holds = (
+            OnDrop(|| make_calls("listeners_reenter::holder")),
+            OnDrop(|| panic!("wanted: a listener's destructor")),
+        );
         let place = Arc::new(Mutex::new(None));
         let own = Arc::clone(&place);
         let listener = add_listener(move |event| {
@@ -272,7 +259,11 @@ fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
             if event.name != name || counter.fetch_add(1, Ordering::SeqCst) > 20 {
                 return;
             }
-            let held = (CallsWhenDropped(name), OpensWhenDropped(is_dropped.clone()));
+            let is_dropped = is_dropped.clone();
+            let held = OnDrop(move || {
+                make_calls(name);
+                is_dropped.open();
+            });
             let expired = Timeout::new("listeners_reenter::expired", Duration::from_nanos(1));
             let outcome = way.run(&expired.unwrap(), move |_| {
                 let _held = &held;
@@ -284,14 +275,5 @@ fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
         dropped.wait();
         drop(listener);
         assert_eq!(count.load(Ordering::SeqCst), 1, "{way:?}");
-    }
-}
-
-/// Opens its gate after the values before it were dropped.
-struct OpensWhenDropped(Gate);
-
-impl Drop for OpensWhenDropped {
-    fn drop(&mut self) {
-        self.0.open();
     }
 }

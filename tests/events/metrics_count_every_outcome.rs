@@ -3,32 +3,21 @@
 
 use crate::support;
 use std::cell::Cell;
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::mpsc::channel;
 use std::thread;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
-use support::{APART, EVERY_WAY, Gate, Way, eventually, limit, poll_once, short, until_fired};
+use support::{
+    APART, EVERY_WAY, Gate, LONG, Way, abandon, eventually, limit, poll_once, short, until_fired,
+};
 use timeout_runtime::integrations::metrics::record_events;
-use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_propagator};
-
-const LONG: u64 = 60_000;
-
-/// Makes a call that times out; its operation runs until the sender is dropped.
-fn abandon(way: Way, name: &'static str) -> Sender<()> {
-    let (ends, ended) = channel::<()>();
-    let outcome = way.run(&limit(name, short()), move |_| {
-        let _ = ended.recv();
-        Ok::<_, TimeoutError>(())
-    });
-    assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
-    ends
-}
+use timeout_runtime::{CallContext, CancelToken, TimeoutError, add_propagator};
 
 struct Numbers {
     prometheus: PrometheusHandle,
     /// Ends the operation that was abandoned before the recorder was installed.
-    earlier: Mutex<Option<Sender<()>>>,
+    earlier: Gate,
 }
 
 /// The recorder of the process.
@@ -41,7 +30,7 @@ fn numbers() -> &'static Numbers {
         record_events().forget();
         Numbers {
             prometheus,
-            earlier: Mutex::new(Some(earlier)),
+            earlier,
         }
     })
 }
@@ -156,7 +145,7 @@ fn the_gauge_follows_the_number_of_abandoned_operations() {
             .collect();
         let running: Vec<_> = calls.into_iter().map(|call| call.join().unwrap()).collect();
         assert_eq!(metrics_of(name)[0], gauge(8), "{way:?}");
-        drop(running);
+        running.iter().for_each(Gate::open);
         eventually("the gauge returns to zero", || {
             metrics_of(name)[0] == gauge(0)
         });
@@ -247,9 +236,9 @@ fn a_propagator_brings_a_local_recorder_to_workers() {
 #[test]
 fn the_gauge_includes_operations_abandoned_before_the_recorder() {
     let name = "numbers::earlier";
-    let earlier = numbers().earlier.lock().unwrap().take();
+    let earlier = &numbers().earlier;
     assert_eq!(metrics_of(name), ["timeout_abandoned_operations{} 1"]);
-    drop(earlier);
+    earlier.open();
     let late = r#"timeout_late_endings_total{,status="abandoned_succeeded"} 1"#;
     eventually("the late event is counted", || {
         metrics_of(name) == ["timeout_abandoned_operations{} 0", late]

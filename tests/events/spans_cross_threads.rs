@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::thread;
 
 use support::{
-    APART, EVERY_WAY, Gate, Way, eventually, limit, poll_once, runtime, short, until_fired,
+    APART, EVERY_WAY, Gate, LONG, Way, eventually, limit, poll_once, runtime, short, until_fired,
 };
 use tenant::{TENANT, propagate_tenant};
 use timeout_runtime::integrations::tracing::{propagate_spans, record_events};
@@ -21,8 +21,6 @@ use tracing::{Event, Level, Span, Subscriber, info, info_span};
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
-
-const LONG: u64 = 60_000;
 
 /// Enables propagation of spans and the tenant, and events for outcomes, in the whole process. Each
 /// test has its own process: `tracing` may disable an event for good if a thread without a

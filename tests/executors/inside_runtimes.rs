@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::mpsc;
 
 use support::short;
-use support::{Gate, limit, record, runtime, until_fired};
+use support::{Gate, OnDrop, limit, record, runtime, until_fired};
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
 use tokio::runtime::{Builder, Runtime};
 
@@ -49,22 +49,16 @@ fn a_sync_call_works_on_a_blocking_thread() {
 /// A destructor that makes a call while its runtime shuts down must not panic.
 #[test]
 fn a_sync_call_works_in_a_destructor_while_the_runtime_shuts_down() {
-    struct CallsWhenDropped(mpsc::Sender<bool>);
-
-    impl Drop for CallsWhenDropped {
-        fn drop(&mut self) {
-            let works = std::panic::catch_unwind(succeed_and_time_out).is_ok();
-            self.0.send(works).unwrap();
-        }
-    }
-
     for runtime in [current_thread, runtime] {
         let (done, works) = mpsc::channel();
         crowd::ends(move || {
             let runtime = runtime();
             let (there, is_there) = mpsc::channel();
             runtime.spawn(async move {
-                let _calls = CallsWhenDropped(done);
+                let _calls = OnDrop(move || {
+                    let works = std::panic::catch_unwind(succeed_and_time_out).is_ok();
+                    done.send(works).unwrap();
+                });
                 there.send(()).unwrap();
                 pending::<()>().await;
             });

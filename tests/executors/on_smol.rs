@@ -10,20 +10,13 @@ use std::time::{Duration, Instant};
 use smol::io::{AsyncReadExt, AsyncWriteExt};
 use smol::net::TcpStream;
 use smol::{Executor, Timer, block_on};
-use support::{Gate, SOON, limit, until_fired};
+use support::{Gate, SOON, assert_timed_out, limit, until_fired};
 use support::{short, short_limit};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout,
 };
 
 type Ending = Outcome<u8, TimeoutError>;
-
-fn assert_timed_out(ending: &Ending) {
-    match ending {
-        Outcome::TimedOut(error) => assert!(error.elapsed() >= short_limit(), "{error:?}"),
-        other => panic!("{other:?}"),
-    }
-}
 
 /// Runs `work` on an executor with two threads. `work` receives the executor.
 fn on_two_threads<T, F>(work: impl FnOnce(Arc<Executor<'static>>) -> F) -> T
@@ -100,7 +93,9 @@ fn all_limits_of_concurrent_calls_are_kept() {
             endings
         });
         assert_eq!(endings.len(), 100);
-        endings.iter().for_each(assert_timed_out);
+        endings
+            .iter()
+            .for_each(|ending| assert_timed_out("concurrent", ending));
     });
 }
 
@@ -158,7 +153,7 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
                     Ok(7)
                 })
                 .await;
-            assert_timed_out(&blocks);
+            assert_timed_out("blocks", &blocks);
         });
         release.open();
     });

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{Gate, SOON, limit, poll_once};
+use support::{Gate, SOON, in_paused_time, limit, paused_runtime, poll_once};
 use timeout_runtime::{
     CallContext, CancelToken, Deadline, Outcome, TimeoutError, TimeoutFutureExt,
 };
@@ -16,12 +16,6 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
 const LIMIT: u64 = 1000;
-
-fn in_paused_time<T>(call: impl AsyncFnOnce() -> T) -> T {
-    let mut runtime = Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(call())
-}
 
 /// A call used to start when its operation first waited, so time advanced before that was lost.
 #[test]
@@ -311,11 +305,7 @@ fn paused_time_passes_again_once_a_callback_has_returned() {
 fn outlives_its_runtime(shut_down: fn(Runtime)) -> bool {
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || {
-        let runtime = Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build();
-        let runtime = runtime.unwrap();
+        let runtime = paused_runtime();
         let gate = Gate::new();
         let opened = gate.clone();
         let calls = limit("paused_time::shut_down", 60_000);

@@ -4,7 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -19,23 +19,13 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::seeded::{Answer, Call, Waits};
-use super::support::{Way, block_on, eventually};
+use super::support::{Drops, Tracked, Way, block_on, eventually};
 
 /// Has spare threads for tasks that block their thread.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(16).enable_time().build().unwrap()
 });
-
-/// A value or an operation that is counted when it is dropped.
-#[derive(Debug)]
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
 
 /// An event of a call, and the cause of its token at that moment if the operation had started.
 struct Reported {
@@ -59,14 +49,14 @@ pub struct Case {
     lasted: OnceLock<Duration>,
     /// How the operation ended.
     ended: OnceLock<Answer>,
-    /// The number of dropped operations, and of dropped values.
-    dropped: [Arc<AtomicUsize>; 2],
+    /// The dropped operations, and the dropped values.
+    dropped: [Drops; 2],
     reported: Mutex<Vec<Reported>>,
     /// The status of the call's outcome, if it had one.
     pub status: OnceLock<CallStatus>,
 }
 
-type Given = Outcome<Counted, &'static str>;
+type Given = Outcome<Tracked, &'static str>;
 
 /// The operation.
 impl Case {
@@ -78,13 +68,13 @@ impl Case {
         );
     }
 
-    fn end(&self) -> Result<Counted, &'static str> {
+    fn end(&self) -> Result<Tracked, &'static str> {
         let answer = self.call.answer;
         self.lasted
             .get_or_init(|| self.begun.get().map_or(Duration::ZERO, Instant::elapsed));
         assert!(self.ended.set(answer).is_ok(), "the operation ends once");
         match answer {
-            Answer::Ok => Ok(Counted(Arc::clone(&self.dropped[1]))),
+            Answer::Ok => Ok(self.dropped[1].value()),
             Answer::Err => Err("stopped"),
             // Without the panic hook, which would print the panic.
             Answer::Panic => resume_unwind(Box::new("wanted")),
@@ -100,7 +90,7 @@ impl Case {
         self.call.ends.saturating_sub(start.elapsed())
     }
 
-    fn operate(&self, start: Instant, token: &CancelToken) -> Result<Counted, &'static str> {
+    fn operate(&self, start: Instant, token: &CancelToken) -> Result<Tracked, &'static str> {
         self.begin(token);
         match self.call.waits {
             Waits::Asleep => thread::sleep(self.left(start)),
@@ -118,7 +108,7 @@ impl Case {
         &self,
         start: Instant,
         token: CancelToken,
-    ) -> Result<Counted, &'static str> {
+    ) -> Result<Tracked, &'static str> {
         self.begin(&token);
         match self.call.waits {
             Waits::Asleep => thread::sleep(self.left(start)),
@@ -167,7 +157,7 @@ impl Case {
                 let token = case.token.get();
                 let reported = Reported {
                     event: event.clone().into_owned(),
-                    is_value_dropped: case.dropped[1].load(Ordering::SeqCst) == 1,
+                    is_value_dropped: case.dropped[1].count() == 1,
                     has_token: token.is_some(),
                     token: token.and_then(CancelToken::cause),
                 };
@@ -179,7 +169,7 @@ impl Case {
     /// Returns `None` if the future was dropped; `Err` is the operation's panic.
     fn outcome(self: &Arc<Self>, start: Instant) -> Option<thread::Result<Given>> {
         let (case, policy) = (Arc::clone(self), self.policy());
-        let dropped = Counted(Arc::clone(&self.dropped[0]));
+        let dropped = self.dropped[0].value();
         let made = match self.call.way {
             Way::SyncWorker | Way::SyncInline => catch_unwind(AssertUnwindSafe(|| {
                 self.call.way.run(&policy, move |token| {
@@ -313,14 +303,10 @@ impl Case {
     /// Checks the state after everything has ended.
     pub fn check(&self) {
         let [operations, values] = &self.dropped;
-        eventually("the operation is dropped", || {
-            operations.load(Ordering::SeqCst) == 1
-        });
+        eventually("the operation is dropped", || operations.count() == 1);
         let ended = self.ended.get().copied();
         let made = usize::from(ended == Some(Answer::Ok));
-        eventually("all values are dropped", || {
-            values.load(Ordering::SeqCst) == made
-        });
+        eventually("all values are dropped", || values.count() == made);
         match self.status.get() {
             Some(CallStatus::Ok) => {
                 assert_eq!(ended, Some(Answer::Ok));

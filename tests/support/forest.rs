@@ -6,7 +6,7 @@ use std::error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake};
+use std::task::{Context, Poll};
 
 use proptest::sample::Index;
 use timeout_runtime::{
@@ -247,7 +247,7 @@ impl Forest {
         let registration = token.on_cancel(move || {
             let causes = causes(&handles.lock().unwrap());
             found.lock().unwrap().push((node, causes));
-            called.wake();
+            called.add();
         });
         let expected = usize::from(self.nodes[node].cancellation.is_some());
         let place = match keep {

@@ -2,18 +2,21 @@
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Formatter};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
     CancelToken, Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
 };
 use tokio::runtime::Runtime;
+
+/// A limit in milliseconds that does not pass during a call.
+pub const LONG: u64 = 60_000;
 
 /// The time after which a wait of a test fails.
 pub const SOON: Duration = Duration::from_secs(40);
@@ -87,6 +90,21 @@ impl Wake for Gate {
 /// A value that records the thread on which it is dropped.
 #[derive(Debug)]
 pub struct Tracked(Drops);
+
+/// Runs a closure when it is dropped.
+pub struct OnDrop<F: FnMut()>(pub F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+impl<F: FnMut()> Debug for OnDrop<F> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("OnDrop")
+    }
+}
 
 /// The names of the threads on which tracked values were dropped.
 #[derive(Clone, Debug, Default)]
@@ -249,6 +267,20 @@ pub fn runtime() -> Runtime {
         .unwrap()
 }
 
+/// A runtime of one thread with paused time, which advances to the next timer if all tasks wait.
+pub fn paused_runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+}
+
+/// Runs `call` in paused time.
+pub fn in_paused_time<T>(call: impl AsyncFnOnce() -> T) -> T {
+    paused_runtime().block_on(call())
+}
+
 /// Polls `call` to completion on this thread, inside a runtime that is shut down without waiting.
 /// Calls may be nested.
 pub fn in_runtime<O>(call: impl Future<Output = O>) -> O {
@@ -261,17 +293,23 @@ pub fn in_runtime<O>(call: impl Future<Output = O>) -> O {
     outcome
 }
 
-struct Unpark(Thread);
+struct WakeFn<F>(F);
 
-impl Wake for Unpark {
+impl<F: Fn() + Send + Sync> Wake for WakeFn<F> {
     fn wake(self: Arc<Self>) {
-        self.0.unpark();
+        (self.0)();
     }
+}
+
+/// A waker that runs `wake` at each wake-up.
+pub fn waker(wake: impl Fn() + Send + Sync + 'static) -> Waker {
+    Arc::new(WakeFn(wake)).into()
 }
 
 /// Polls `future` to completion on this thread. Calls may be nested.
 pub fn block_on<O>(future: impl Future<Output = O>) -> O {
-    let waker = Arc::new(Unpark(thread::current())).into();
+    let this_thread = thread::current();
+    let waker = waker(move || this_thread.unpark());
     let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -289,6 +327,19 @@ pub fn poll_once<F: Future + Unpin>(future: &mut F, woken: &Gate) -> Poll<F::Out
 /// A policy with a limit of `ms` milliseconds.
 pub fn limit(name: &'static str, ms: u64) -> Timeout {
     Timeout::new(name, Duration::from_millis(ms)).unwrap()
+}
+
+/// Asserts that a call ended at its own limit and not earlier. `what` describes the call in the
+/// panic message.
+#[track_caller]
+pub fn assert_timed_out<T: Debug, E: Debug>(what: impl Debug, outcome: &Outcome<T, E>) {
+    let Outcome::TimedOut(error) = outcome else {
+        panic!("{what:?}: {outcome:?}");
+    };
+    assert!(
+        Some(error.elapsed()) >= error.limit(),
+        "{what:?}: {error:?}"
+    );
 }
 
 /// An operation that ends when its token is cancelled, with the token's error.
@@ -320,6 +371,34 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
         );
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Abandons an operation that runs until the gate opens.
+#[track_caller]
+pub fn abandon(way: Way, name: &'static str) -> Gate {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let outcome = way.run(&limit(name, short()), move |_| {
+        held.wait();
+        Ok::<_, TimeoutError>(7)
+    });
+    assert_timed_out(way, &outcome);
+    gate
+}
+
+/// Keeps a worker busy until the gate opens. Returns after its operation has started.
+pub fn occupy_worker(name: &'static str, gate: &Gate) -> JoinHandle<Outcome<u32, TimeoutError>> {
+    let (busy, held) = (Gate::new(), gate.clone());
+    let is_busy = busy.clone();
+    let caller = thread::spawn(move || {
+        limit(name, LONG).outcome(move |_| {
+            is_busy.open();
+            held.wait();
+            Ok(7)
+        })
+    });
+    busy.wait();
+    caller
 }
 
 /// Runs `call`, which must return although `gate` is closed, and opens the gate afterwards.

@@ -8,11 +8,15 @@ use std::task::Wake;
 
 use proptest::sample::Index;
 
-/// Counts its wake-ups.
+/// Counts calls of [`add`](Self::add), or the wake-ups of a waker.
 #[derive(Default)]
 pub struct Count(AtomicUsize);
 
 impl Count {
+    pub fn add(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
     pub fn get(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
@@ -20,7 +24,7 @@ impl Count {
 
 impl Wake for Count {
     fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.add();
     }
 }
 

@@ -13,21 +13,17 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use support::{
-    ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, eventually, limit, runtime, short, until_fired,
+    ASYNC, EVERY_WAY, Gate, LONG, OnDrop, SOON, Way, assert_timed_out, block_on, eventually, limit,
+    runtime, short, until_fired, waker,
 };
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError, timeout,
 };
 
-const LONG: u64 = 60_000;
-
 #[track_caller]
 fn times_out(way: Way, name: &'static str) {
     let outcome = way.run(&limit(name, short()), |token| until_fired(&token));
-    assert!(
-        matches!(outcome, Outcome::TimedOut(_)),
-        "{way:?}: {outcome:?}"
-    );
+    assert_timed_out(way, &outcome);
 }
 
 #[test]
@@ -41,10 +37,7 @@ fn a_panicking_callback_does_not_prevent_other_callbacks() {
             token.on_cancel(move || two.open()).forget();
             until_fired(&token)
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         first.wait();
         last.wait();
     }
@@ -64,10 +57,7 @@ fn a_blocking_callback_delays_neither_its_call_nor_others() {
                 .forget();
             until_fired(&token)
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         entered.wait();
         for other in EVERY_WAY {
             times_out(other, "callbacks::beside_a_block");
@@ -108,10 +98,7 @@ fn a_callback_may_use_its_token_and_make_calls() {
             }));
             until_fired(&token)
         });
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         let cause = Some(Cause::TimedOut);
         assert_eq!(
             done.recv_timeout(SOON),
@@ -124,18 +111,10 @@ fn a_callback_may_use_its_token_and_make_calls() {
 /// A callback that was never called is dropped with its token, possibly as the last step of a call.
 #[test]
 fn a_callback_whose_destructor_panics_changes_no_outcome() {
-    struct Malicious;
-
-    impl Drop for Malicious {
-        fn drop(&mut self) {
-            assert!(thread::panicking(), "a destructor's own panic");
-        }
-    }
-
     for way in EVERY_WAY {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             way.run(&limit("callbacks::destructor", LONG), |token| {
-                let kept = Malicious;
+                let kept = OnDrop(|| assert!(thread::panicking(), "a destructor's own panic"));
                 token.on_cancel(move || drop(kept)).forget();
                 Ok::<_, TimeoutError>(7)
             })
@@ -168,19 +147,6 @@ fn cancel_returns_after_callbacks_on_its_own_thread_that_ran_detached() {
     assert_eq!(seen.try_recv(), Ok((true, true, true)));
 }
 
-/// A waker that runs a closure.
-struct Acts<F>(F);
-
-impl<F: Fn() + Send + Sync> Wake for Acts<F> {
-    fn wake(self: Arc<Self>) {
-        (self.0)();
-    }
-}
-
-fn waker(act: impl Fn() + Send + Sync + 'static) -> Waker {
-    Arc::new(Acts(act)).into()
-}
-
 type Call = Pin<Box<dyn Future<Output = Outcome<(), TimeoutError>> + Send>>;
 
 /// A call that is never ready, polled once with `waker`.
@@ -208,10 +174,7 @@ fn a_panicking_waker_stops_no_timer_and_no_worker() {
         let call = polled(way, "wakers::panics", &waker);
         woken.wait();
         let outcome = block_on(call);
-        assert!(
-            matches!(outcome, Outcome::TimedOut(_)),
-            "{way:?}: {outcome:?}"
-        );
+        assert_timed_out(way, &outcome);
         times_out(way, "wakers::after_a_panic");
     }
 }

@@ -3,10 +3,11 @@
 //! The environment variable `TIMEOUT_TEST_ROUNDS` sets the number of rounds, 10 000 by default.
 
 use crate::support;
+use crate::waiters::Count;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Poll, Wake};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
@@ -90,26 +91,6 @@ fn beside_cancel_of<P, T>(
     });
 }
 
-/// Counts its calls.
-#[derive(Clone, Default)]
-struct Calls(Arc<AtomicUsize>);
-
-impl Calls {
-    fn call(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-impl Wake for Calls {
-    fn wake(self: Arc<Self>) {
-        self.call();
-    }
-}
-
 #[test]
 fn a_token_linked_during_a_cancel_is_cancelled() {
     let other = CancelToken::new();
@@ -136,16 +117,16 @@ fn callbacks_registered_during_a_cancel_run_once() {
         rounds(),
         |token| {
             [(); 8].map(|()| {
-                let calls = Calls::default();
+                let calls = Arc::<Count>::default();
                 let called = calls.clone();
-                (token.on_cancel(move || called.call()), calls)
+                (token.on_cancel(move || called.add()), calls)
             })
         },
         |_, registered| {
             for (registration, calls) in registered {
-                assert_eq!(calls.count(), 1);
+                assert_eq!(calls.get(), 1);
                 assert!(!registration.unregister());
-                assert_eq!(calls.count(), 1);
+                assert_eq!(calls.get(), 1);
             }
         },
     );
@@ -156,11 +137,11 @@ fn a_callback_unregistered_during_a_cancel_runs_once_or_is_prevented() {
     beside_cancel(
         rounds(),
         |token| {
-            let calls = Calls::default();
+            let calls = Arc::<Count>::default();
             let called = calls.clone();
-            (token.on_cancel(move || called.call()).unregister(), calls)
+            (token.on_cancel(move || called.add()).unregister(), calls)
         },
-        |_, (prevented, calls)| assert_eq!(calls.count(), usize::from(!prevented)),
+        |_, (prevented, calls)| assert_eq!(calls.get(), usize::from(!prevented)),
     );
 }
 
@@ -169,14 +150,14 @@ fn an_async_wait_started_during_a_cancel_is_ready_or_woken_once() {
     beside_cancel(
         rounds(),
         |token| {
-            let calls = Arc::<Calls>::default();
+            let calls = Arc::<Count>::default();
             let waker = Arc::clone(&calls).into();
             let mut wait = Box::pin(token.clone().cancelled_owned());
             let polled = wait.as_mut().poll(&mut Context::from_waker(&waker));
             (wait, polled, calls)
         },
         |_, (mut wait, polled, calls)| {
-            assert_eq!(calls.count(), usize::from(polled.is_pending()));
+            assert_eq!(calls.get(), usize::from(polled.is_pending()));
             let waker = Arc::clone(&calls).into();
             let again = wait.as_mut().poll(&mut Context::from_waker(&waker));
             assert_eq!(again, Poll::Ready(()));

@@ -7,7 +7,10 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{ASYNC, EVERY_WAY, Gate, Way, limit, poll_once, short, short_limit, until_fired};
+use support::{
+    ASYNC, EVERY_WAY, Gate, Way, assert_timed_out, limit, poll_once, short, short_limit,
+    until_fired,
+};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
 };
@@ -166,7 +169,7 @@ fn a_token_kept_by_the_enclosing_call_still_has_its_deadline() {
                 .unwrap();
             until_fired(&token)
         });
-        assert!(matches!(outer, Outcome::TimedOut(_)), "{way:?}: {outer:?}");
+        assert_timed_out(way, &outer);
         let (deadline, around, token) = kept.recv().unwrap();
         assert_eq!(deadline, around, "{way:?}");
         assert_eq!(token.cause(), Some(Cause::DeadlineExceeded), "{way:?}");

@@ -6,10 +6,8 @@ use std::fmt;
 use std::io;
 use std::sync::mpsc;
 
-use support::{EVERY_WAY, SOON, limit, until_fired};
+use support::{EVERY_WAY, LONG, SOON, limit, until_fired};
 use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, TimeoutError};
-
-const LONG: u64 = 60_000;
 
 #[derive(Debug, PartialEq, Eq)]
 struct Shutdown(u32);

@@ -2,10 +2,8 @@
 //! removes the link.
 
 use crate::support;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{EVERY_WAY, Gate, block_on, eventually, limit, short_limit, until_fired};
+use support::{Drops, EVERY_WAY, Gate, block_on, eventually, limit, short_limit, until_fired};
 use timeout_runtime::integrations::tokio_util::LinkedToken;
 use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Timeout, TimeoutError};
 use tokio_util::sync::CancellationToken;
@@ -102,36 +100,23 @@ fn our_token_cancels_theirs_also_by_a_deadline() {
     assert!(matches!(waits, Outcome::TimedOut(_)), "{waits:?}");
 }
 
-/// Counts how many times the last clone of a value kept by a link was dropped.
-struct Kept(Arc<AtomicUsize>);
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 /// Links used to stay with a token that lives on, and accumulate.
 #[test]
 fn dropping_either_side_removes_the_link() {
     // Their token lives on: its waiters are dropped with ours.
     let theirs = CancellationToken::new();
-    let weak = {
+    let drops = {
         let ours = CancelToken::from(&theirs);
-        let dropped = Arc::new(AtomicUsize::new(0));
-        let kept = Kept(Arc::clone(&dropped));
+        let drops = Drops::default();
+        let kept = drops.value();
         ours.on_cancel(move || drop(kept)).forget();
         let below = ours.child();
         drop(ours);
-        assert_eq!(
-            dropped.load(Ordering::SeqCst),
-            0,
-            "the child keeps the callback"
-        );
+        assert_eq!(drops.count(), 0, "the child keeps the callback");
         drop(below);
-        dropped
+        drops
     };
-    assert_eq!(weak.load(Ordering::SeqCst), 1, "our token is dropped");
+    assert_eq!(drops.count(), 1, "our token is dropped");
     theirs.cancel();
 
     // Our token lives on after theirs, and can still be cancelled.

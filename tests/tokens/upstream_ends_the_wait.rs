@@ -7,10 +7,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, Way, in_runtime, limit, record, until_fired};
+use support::{APART, EVERY_WAY, Gate, LONG, Way, in_runtime, limit, record, until_fired};
 use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, TimeoutError};
 
-const LONG: u64 = 60_000;
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Cancels, on another thread, each token that is sent to it.

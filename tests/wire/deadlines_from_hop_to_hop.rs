@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use proptest::prelude::{ProptestConfig, Strategy};
 use proptest::{collection, prop_assert, prop_assert_eq, proptest, sample};
-use support::runtime;
+use support::{paused_runtime, runtime};
 use timeout_runtime::integrations::tower::{ClientLayer, DeadlineHeader, ServerLayer};
 use tokio::runtime::Runtime;
 use tower::{BoxError, Layer, ServiceExt, service_fn};
@@ -19,13 +19,6 @@ const LONGEST: Duration = Duration::from_secs(400 * 366 * 86_400);
 
 fn plain() -> DeadlineHeader {
     DeadlineHeader::millis(HeaderName::from_static("x-time-left"))
-}
-
-/// A runtime with a paused clock; tests advance it explicitly.
-fn paused() -> Runtime {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build();
-    runtime.expect("a runtime")
 }
 
 /// The header that a service sends in `to` after it received `encoded` in `from` and worked for
@@ -67,7 +60,7 @@ fn hops(
     first: Duration,
     taken: &[(Duration, DeadlineHeader)],
 ) -> Vec<(Duration, Duration)> {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let read = |value: &HeaderValue| meaning(value.to_str().expect("ASCII"));
         let (mut header, mut value) = (header, header.value(first));
         let mut encoded = vec![read(&value)];

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use http::{Request, Response, StatusCode};
-use support::SOON;
+use support::{SOON, paused_runtime};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, sleep};
 use tower::load_shed::error::Overloaded;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, service_fn};
@@ -21,13 +20,6 @@ type Answer = Response<String>;
 const WORK: Duration = Duration::from_secs(100);
 /// Longer than one request, shorter than two.
 const LIMIT: Duration = Duration::from_secs(150);
-
-/// A runtime with a paused clock, which jumps to the next deadline.
-fn paused() -> Runtime {
-    let mut runtime = Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build();
-    runtime.expect("a runtime")
-}
 
 fn layer() -> ServerLayer<fn(Refusal) -> Answer> {
     ServerLayer::http(DeadlineHeader::envoy()).at_most(LIMIT)
@@ -77,7 +69,7 @@ fn plain(count: usize) -> Vec<Request<()>> {
 /// The layer does not see a request before it is called, as documented at `ServerLayer`.
 #[test]
 fn waiting_for_a_ready_service_is_not_counted_by_default() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let (service, reached) = one_at_a_time();
         let answers = ask_all(layer().layer(service), plain(3)).await;
         let ok = StatusCode::OK;
@@ -89,7 +81,7 @@ fn waiting_for_a_ready_service_is_not_counted_by_default() {
 /// All ten requests used to run; the last one finished after 1000 seconds.
 #[test]
 fn a_layer_that_counts_waiting_includes_the_wait() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let (service, reached) = one_at_a_time();
         let layer = layer().count_waiting();
         let mut answers = ask_all(layer.layer(service), plain(10)).await;
@@ -102,7 +94,7 @@ fn a_layer_that_counts_waiting_includes_the_wait() {
 
 #[test]
 fn a_request_that_expires_while_waiting_does_not_reach_the_service() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let (service, reached) = one_at_a_time();
         let requests = ["140000", "60000", "140000"].map(|left| {
             let request = Request::get("/").header("x-envoy-expected-rq-timeout-ms", left);
@@ -137,7 +129,7 @@ where
 /// The limit used to start when the server polled the service for readiness.
 #[test]
 fn the_limit_starts_when_the_request_arrives() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         ask_later(layer().layer(one_at_a_time().0)).await;
         ask_later(layer().count_waiting().layer(one_at_a_time().0)).await;
     });
@@ -146,7 +138,7 @@ fn the_limit_starts_when_the_request_arrives() {
 /// Load shedding around the limit refuses requests that would wait, as documented.
 #[test]
 fn load_shedding_keeps_requests_from_waiting() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let (sheds, reached) = one_at_a_time();
         let service = ServiceBuilder::new()
             .load_shed()

@@ -10,14 +10,13 @@ use std::thread;
 
 use http::{Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
-use support::{Gate, SOON, Way, block_on, limit, record, runtime, short, until_fired};
+use support::{Gate, LONG, SOON, Way, block_on, limit, record, runtime, short, until_fired};
 use timeout_runtime::integrations::tower::DeadlineHeader;
 use timeout_runtime::{CallContext, CallStatus, Cause, EventKind, Outcome, TimeoutError, timeout};
 use tokio::runtime::{Handle, Runtime};
 use tower::{BoxError, Service, ServiceExt, service_fn};
 use wire::{Body, HttpLayer, Served, client, raw, request, response_to, serve, text, uri};
 
-const LONG: u64 = 60_000;
 const FAR: &str = "x-envoy-expected-rq-timeout-ms: 600000\r\n";
 
 /// All places except sync inline, which would block the service.

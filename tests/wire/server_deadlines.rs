@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use support::{Drops, Gate, SOON, block_on, runtime, short, short_limit, until_past};
+use support::{
+    Drops, Gate, SOON, block_on, paused_runtime, runtime, short, short_limit, until_past,
+};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -504,8 +506,7 @@ fn a_response_in_time_cancels_nothing() {
 
 #[test]
 fn paused_time_drives_the_deadline() {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    let runtime = paused_runtime();
     runtime.block_on(async {
         let (sender, causes) = channel();
         let service = service_fn(move |_| {

@@ -14,14 +14,12 @@ use http::Uri;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use support::{limit, record, runtime, short, short_limit};
+use support::{LONG, limit, record, runtime, short, short_limit};
 use timeout_runtime::integrations::tower::{ClientError, DeadlineHeader};
 use timeout_runtime::{EventKind, TimeoutError};
 use tonic::Status;
 use tower::{BoxError, ServiceExt};
 use wire::{client, received, request, uri, values};
-
-const LONG: u64 = 60_000;
 
 type Broken = ClientError<hyper_util::client::legacy::Error>;
 

@@ -19,10 +19,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
 use numbers::{Numbers, PATH, channel_to};
-use support::{Drops, SOON, Tracked, runtime, short_limit, until_past};
+use support::{Drops, SOON, Tracked, paused_runtime, runtime, short_limit, until_past};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Registration};
-use tokio::runtime::{Builder, Runtime};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status};
@@ -158,13 +157,6 @@ async fn response_to(
     )
 }
 
-/// A runtime with a paused clock, which jumps to the next deadline.
-fn paused() -> Runtime {
-    let mut runtime = Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build();
-    runtime.expect("a runtime")
-}
-
 async fn next(body: &mut Streamed) -> Option<Result<Frame<Bytes>, BoxError>> {
     body.frame().await
 }
@@ -183,7 +175,7 @@ fn assert_expired(frame: Option<Result<Frame<Bytes>, BoxError>>) {
 
 #[test]
 fn a_stream_ends_with_an_error_at_the_deadline() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let start = tokio::time::Instant::now();
         let drops = Drops::default();
         let mut endless = stream([frame("first")], After::Nothing);
@@ -200,7 +192,7 @@ fn a_stream_ends_with_an_error_at_the_deadline() {
 
 /// The frame after the first one, at the deadline, of an endless response with this content type.
 fn follows(layer: ServerLayer<OnRefusal>, kind: &str) -> Result<Frame<Bytes>, BoxError> {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let response = Response::builder().header("content-type", kind);
         let response = response.body(stream([frame("first")], After::Nothing));
         let layer = layer.at_most(FAR);
@@ -309,7 +301,7 @@ fn a_status_in_the_refusals_trailers_is_ignored() {
 /// The head declared five bytes, and all five were sent.
 #[test]
 fn a_grpc_stream_gets_a_status_after_its_declared_length() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let response = Response::builder()
             .header("content-type", "application/grpc")
             .header("content-length", "5")
@@ -344,7 +336,7 @@ fn a_stream_of_another_content_type_ends_with_an_error() {
 
 #[test]
 fn a_stream_does_not_start_after_the_deadline() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let (sender, seen) = channel();
         let mut endless = stream([frame("first")], After::Nothing);
         endless.seen = Some(sender);
@@ -358,7 +350,7 @@ fn a_stream_does_not_start_after_the_deadline() {
 /// The head declares five bytes, in a header or by the body's size hint.
 #[test]
 fn a_response_with_its_declared_length_is_complete() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         for in_header in [true, false] {
             let mut five = stream([frame("fi"), frame("rst")], After::Nothing);
             let response = Response::builder();
@@ -447,7 +439,7 @@ fn outer_layers_can_make_bodies() {
 
 #[test]
 fn a_stream_is_polled_in_its_requests_context_and_once_more_after_the_deadline() {
-    paused().block_on(async {
+    paused_runtime().block_on(async {
         let (sender, seen) = channel();
         let mut endless = stream([frame("first")], After::Nothing);
         endless.seen = Some(sender);

@@ -7,25 +7,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, SOON, Way, block_on, limit, poll_once, record, short};
+use support::{
+    APART, EVERY_WAY, Gate, OnDrop, SOON, Way, abandon, assert_timed_out, block_on, limit,
+    poll_once, record, short,
+};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError, add_listener};
-
-/// Abandons an operation that runs until the gate opens.
-#[track_caller]
-fn abandon(way: Way, name: &'static str) -> Gate {
-    let gate = Gate::new();
-    let held = gate.clone();
-    let outcome = way.run(&limit(name, short()), move |_| {
-        held.wait();
-        Ok::<_, TimeoutError>(7)
-    });
-    assert!(
-        matches!(outcome, Outcome::TimedOut(_)),
-        "{way:?}: {outcome:?}"
-    );
-    gate
-}
 
 #[test]
 fn abandoned_operations_are_listed_until_they_have_ended() {
@@ -142,10 +129,7 @@ fn inline_operations_are_never_abandoned() {
             let outcome = way.run(&limit("pool_leftovers::in_place", short()), |token| {
                 support::until_fired(&token)
             });
-            assert!(
-                matches!(outcome, Outcome::TimedOut(_)),
-                "{way:?}: {outcome:?}"
-            );
+            assert_timed_out(way, &outcome);
             assert_eq!(workers::drain(Duration::ZERO), 0, "{way:?}");
         }
     });
@@ -187,13 +171,8 @@ fn too_many_abandoned_operations_of_one_name_refuse_new_calls_of_it() {
     });
 }
 
-/// Panics when dropped.
-struct Malicious;
-
-impl Drop for Malicious {
-    fn drop(&mut self) {
-        assert!(thread::panicking(), "a destructor's own panic");
-    }
+fn panics_when_dropped() -> OnDrop<impl FnMut() + Send + Sync + use<>> {
+    OnDrop(|| assert!(thread::panicking(), "a destructor's own panic"))
 }
 
 /// The operation's thread is the last holder of its call, and of user values in it.
@@ -206,7 +185,7 @@ fn a_panicking_destructor_in_a_call_kills_no_worker() {
                 let (held, ends) = (gate.clone(), ended.clone());
                 let mut timeout = limit("pool_leftovers::keeps", short()).cancel_on_timeout(false);
                 let recorder = record("pool_leftovers::keeps");
-                let kept = (!in_token).then(|| Malicious);
+                let kept = (!in_token).then(panics_when_dropped);
                 if let Some(kept) = kept {
                     timeout = timeout.with_listener(move |_| {
                         let _ = &kept;
@@ -214,7 +193,7 @@ fn a_panicking_destructor_in_a_call_kills_no_worker() {
                 }
                 let outcome = way.run(&timeout, move |token| {
                     if in_token {
-                        let kept = Malicious;
+                        let kept = panics_when_dropped();
                         token.on_cancel(move || drop(kept)).forget();
                     }
                     drop(token);
@@ -222,10 +201,7 @@ fn a_panicking_destructor_in_a_call_kills_no_worker() {
                     ends.open();
                     Ok::<_, TimeoutError>(7)
                 });
-                assert!(
-                    matches!(outcome, Outcome::TimedOut(_)),
-                    "{way:?}: {outcome:?}"
-                );
+                assert_timed_out(way, &outcome);
                 drop(timeout);
                 gate.open();
                 ended.wait();
@@ -245,18 +221,12 @@ annotated! {
 #[test]
 fn a_value_dropped_last_by_a_worker_may_make_calls() {
     in_own_process(|| {
-        struct Calls(mpsc::Sender<Option<u32>>);
-
-        impl Drop for Calls {
-            fn drop(&mut self) {
-                let inner = limit("pool_leftovers::inner", 600_000);
-                let outcome = inner.outcome(|_| Ok::<_, TimeoutError>(7));
-                self.0.send(outcome.success()).unwrap();
-            }
-        }
-
         let (sender, answers) = mpsc::channel();
-        let calls = Calls(sender);
+        let calls = OnDrop(move || {
+            let inner = limit("pool_leftovers::inner", 600_000);
+            let outcome = inner.outcome(|_| Ok::<_, TimeoutError>(7));
+            sender.send(outcome.success()).unwrap();
+        });
         let outer = limit("pool_leftovers::outer", short()).with_listener(move |_| {
             let _ = &calls;
         });

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use support::{Gate, Way, block_on, eventually, limit, poll_once, runtime, short};
+use support::{
+    Gate, OnDrop, Way, block_on, eventually, limit, occupy_worker, paused_runtime, poll_once,
+    runtime, short,
+};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{Outcome, TimeoutError, add_listener, timeout};
 
@@ -22,17 +25,8 @@ fn a_blocking_callback_delays_no_deadline() {
         .apply();
         let runtime = runtime();
         let _inside = runtime.enter();
-        let (busy, leave) = (Gate::new(), Gate::new());
-        let (is_busy, held) = (busy.clone(), leave.clone());
-        // Occupies the only worker.
-        let occupied = std::thread::spawn(move || {
-            Way::SyncWorker.run(&limit("without_a_worker::occupied", 60_000), move |_| {
-                is_busy.open();
-                held.wait();
-                Ok::<_, TimeoutError>(7)
-            })
-        });
-        busy.wait();
+        let leave = Gate::new();
+        let occupied = occupy_worker("without_a_worker::occupied", &leave);
         let (entered, block) = (Gate::new(), leave.clone());
         let is_in = entered.clone();
         let caller = runtime.spawn(
@@ -66,48 +60,26 @@ fn a_blocking_callback_delays_no_deadline() {
     });
 }
 
-/// Occupies the only worker until `leave` opens.
-fn occupy(name: &'static str, leave: &Gate) -> std::thread::JoinHandle<Outcome<u32, TimeoutError>> {
-    Settings {
-        cap: 1,
-        ..Settings::current()
-    }
-    .apply();
-    let (busy, held) = (Gate::new(), leave.clone());
-    let is_busy = busy.clone();
-    let occupied = std::thread::spawn(move || {
-        Way::SyncWorker.run(&limit(name, 60_000), move |_| {
-            is_busy.open();
-            held.wait();
-            Ok::<_, TimeoutError>(7)
-        })
-    });
-    busy.wait();
-    occupied
-}
-
 /// Paused time used to advance while the arguments of an expired call were dropped on another
 /// thread, so code that waited for their drop timed out.
 #[test]
 fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
     in_own_process(|| {
-        /// Takes long to drop.
-        struct Slow(Option<tokio::sync::oneshot::Sender<()>>);
-
-        impl Drop for Slow {
-            fn drop(&mut self) {
-                std::thread::sleep(Duration::from_millis(100));
-                drop(self.0.take());
-            }
-        }
-
         let leave = Gate::new();
-        let occupied = occupy("without_a_worker::paused_occupied", &leave);
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+        Settings {
+            cap: 1,
+            ..Settings::current()
+        }
+        .apply();
+        let occupied = occupy_worker("without_a_worker::paused_occupied", &leave);
+        let runtime = paused_runtime();
         let (outcome, dropped) = runtime.block_on(async {
-            let (sender, receiver) = tokio::sync::oneshot::channel();
-            let slow = Slow(Some(sender));
+            let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+            let mut sender = Some(sender);
+            let slow = OnDrop(move || {
+                std::thread::sleep(Duration::from_millis(100));
+                drop(sender.take());
+            });
             let calls = limit("without_a_worker::paused", 1);
             let outcome = calls.on_worker().outcome_async(move |_| async move {
                 let _slow = slow;
@@ -131,23 +103,18 @@ fn flush() -> Result<(), TimeoutError> {
     Ok(())
 }
 
-/// Makes a call when dropped, and then opens its gate.
-struct Flushes(Gate);
-
-impl Drop for Flushes {
-    fn drop(&mut self) {
-        flush().unwrap();
-        self.0.open();
-    }
-}
-
 /// The destructor used to run on a thread where the listener was not muted, so the listener
 /// received the events that it had caused, without end.
 #[test]
 fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
     in_own_process(|| {
         let leave = Gate::new();
-        let occupied = occupy("without_a_worker::muted_occupied", &leave);
+        Settings {
+            cap: 1,
+            ..Settings::current()
+        }
+        .apply();
+        let occupied = occupy_worker("without_a_worker::muted_occupied", &leave);
         let (dropped, count) = (Gate::new(), Arc::<AtomicUsize>::default());
         let (is_dropped, counter) = (dropped.clone(), Arc::clone(&count));
         let _listener = add_listener(move |event| {
@@ -157,7 +124,11 @@ fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
             {
                 return;
             }
-            let flushes = Flushes(is_dropped.clone());
+            let is_dropped = is_dropped.clone();
+            let flushes = OnDrop(move || {
+                flush().unwrap();
+                is_dropped.open();
+            });
             let outcome = limit("without_a_worker::queued", 1).outcome(move |_| {
                 let _flushes = &flushes;
                 Ok::<_, TimeoutError>(7)

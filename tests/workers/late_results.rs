@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use support::short;
-use support::{APART, Gate, Way, eventually, limit, record, runtime};
+use support::{APART, Drops, Gate, Way, assert_timed_out, eventually, limit, record, runtime};
 use timeout_runtime::workers::Settings;
-use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, WorkerName, workers};
+use timeout_runtime::{EventKind, Failure, TimeoutError, WorkerName, workers};
 
 /// Records expected panics, and keeps all workers during the test.
 fn prepare() {
@@ -99,10 +99,7 @@ fn end_late(way: Way, late: Late) -> Option<WorkerName> {
         body.wait();
         late.happen(resource)
     });
-    assert!(
-        matches!(outcome, Outcome::TimedOut(_)),
-        "{what}: {outcome:?}"
-    );
+    assert_timed_out(&what, &outcome);
     assert_eq!(*dropped_on.lock().unwrap(), [], "{what}");
 
     release.open();
@@ -162,15 +159,6 @@ fn a_late_result_is_reported_and_dropped_once_and_its_worker_is_reused() {
     });
 }
 
-/// A value made close to the limit, counted when it is dropped.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 /// No value may be lost, or handed out twice, between "finished" and "timed out".
 #[test]
 fn at_the_limit_every_value_is_returned_or_dropped() {
@@ -179,15 +167,14 @@ fn at_the_limit_every_value_is_returned_or_dropped() {
 
         prepare();
         let runtime = runtime();
-        let (made, handed, dropped) =
-            <(Arc<AtomicUsize>, AtomicUsize, Arc<AtomicUsize>)>::default();
+        let (made, handed, drops) = <(Arc<AtomicUsize>, AtomicUsize, Drops)>::default();
         crowd::crowd(8, RUNS, |run| {
             let timeout = limit("late_results::edge", 2);
             let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
-            let (made, dropped) = (Arc::clone(&made), Arc::clone(&dropped));
+            let (made, drops) = (Arc::clone(&made), drops.clone());
             let produce = move || {
                 made.fetch_add(1, Ordering::SeqCst);
-                Counted(dropped)
+                drops.value()
             };
             let sync = {
                 let produce = produce.clone();
@@ -214,11 +201,11 @@ fn at_the_limit_every_value_is_returned_or_dropped() {
         });
         drop(runtime);
         let made = || made.load(Ordering::SeqCst);
-        let gone = || handed.load(Ordering::SeqCst) + dropped.load(Ordering::SeqCst);
+        let gone = || handed.load(Ordering::SeqCst) + drops.count();
         eventually("every value is accounted for", || {
             workers::stats().busy == 0 && gone() >= made()
         });
         assert_eq!(gone(), made());
-        assert!(handed.into_inner() > 0 && dropped.load(Ordering::SeqCst) > 0);
+        assert!(handed.into_inner() > 0 && drops.count() > 0);
     });
 }

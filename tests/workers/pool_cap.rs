@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use support::{Drops, Gate, Way, before_it_opens, block_on, eventually, limit, poll_once, record};
+use support::{
+    Drops, Gate, LONG, OnDrop, Way, before_it_opens, block_on, eventually, limit, occupy_worker,
+    poll_once, record,
+};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CancelToken, Cause, EventKind, Outcome, TimeoutError, timeout};
-
-const LONG: u64 = 60_000;
 
 /// Keeps every worker busy until the gate opens.
 fn occupy() -> Gate {
@@ -20,20 +21,10 @@ fn occupy() -> Gate {
         ..Settings::current()
     }
     .apply();
-    let (leave, started) = (Gate::new(), Arc::new(AtomicUsize::new(0)));
+    let leave = Gate::new();
     for _ in 0..2 {
-        let (held, counted) = (leave.clone(), started.clone());
-        thread::spawn(move || {
-            Way::SyncWorker.run(&limit("pool_cap::occupied", LONG), move |_| {
-                counted.fetch_add(1, Ordering::SeqCst);
-                held.wait();
-                Ok::<_, TimeoutError>(7)
-            })
-        });
+        occupy_worker("pool_cap::occupied", &leave);
     }
-    eventually("both workers are busy", || {
-        started.load(Ordering::SeqCst) == 2
-    });
     leave
 }
 
@@ -82,16 +73,8 @@ fn withdrawn_by_upstream() {
 
 /// A queued operation's arguments that panic when dropped used to change the caller's outcome.
 fn withdrawn_with_a_panic(way: Way) {
-    struct Malicious;
-
-    impl Drop for Malicious {
-        fn drop(&mut self) {
-            panic!("wanted: a destructor");
-        }
-    }
-
     panics::record_panics();
-    let argument = Malicious;
+    let argument = OnDrop(|| panic!("wanted: a destructor"));
     let outcome = way.run(&limit("pool_cap::panics", 30), move |_| {
         std::mem::forget(argument);
         Ok::<_, TimeoutError>(7)
@@ -105,18 +88,12 @@ fn withdrawn_with_a_panic(way: Way) {
 
 /// The caller used to drop the arguments of a call that found no worker.
 fn withdrawn_without_waiting_for_destructors(way: Way) {
-    /// A destructor that blocks until a gate opens.
-    struct Argument(Gate, Gate);
-
-    impl Drop for Argument {
-        fn drop(&mut self) {
-            self.0.wait();
-            self.1.open();
-        }
-    }
-
     let (leave, dropped) = (Gate::new(), Gate::new());
-    let argument = Argument(leave.clone(), dropped.clone());
+    let (held, is_dropped) = (leave.clone(), dropped.clone());
+    let argument = OnDrop(move || {
+        held.wait();
+        is_dropped.open();
+    });
     let outcome = before_it_opens(&leave, move || {
         way.run(&limit("pool_cap::destructor", 30), move |_| {
             let _argument = argument;

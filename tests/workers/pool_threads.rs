@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use support::{APART, Gate, Way, eventually, limit, short};
+use support::{APART, Gate, Way, eventually, limit, occupy_worker, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, Outcome, TimeoutError};
 
@@ -140,16 +140,7 @@ fn a_stack_has_the_configured_size() {
 fn without_new_threads_a_call_waits_for_an_existing_worker() {
     in_own_process(|| {
         let leave = Gate::new();
-        let (started, held) = (Gate::new(), leave.clone());
-        let is_started = started.clone();
-        let occupied = thread::spawn(move || {
-            Way::SyncWorker.run(&limit("pool_threads::occupied", 60_000), move |_| {
-                is_started.open();
-                held.wait();
-                Ok::<_, TimeoutError>(7)
-            })
-        });
-        started.wait();
+        let occupied = occupy_worker("pool_threads::occupied", &leave);
         assert_eq!(workers::stats().live, 1);
         Settings {
             stack_size: Some(usize::MAX / 2),
