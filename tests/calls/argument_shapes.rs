@@ -4,7 +4,7 @@ use crate::support;
 use std::time::Duration;
 
 use futures::executor::block_on;
-use support::{record, until_fired};
+use support::{record, until_cancelled};
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
 type CallResult = Result<u32, TimeoutError>;
@@ -254,12 +254,12 @@ mod with_token {
     #[timeout(name = "argument_shapes::owned", ms = 20)]
     #[allow(clippy::needless_pass_by_value)] // The owned argument is under test.
     pub(super) fn owned(cancel_token: CancelToken) -> CallResult {
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     }
 
     #[timeout(name = "argument_shapes::borrowed", ms = 20, run = "inline")]
     pub(super) fn borrowed(cancel_token: &CancelToken) -> CallResult {
-        until_fired(cancel_token)
+        until_cancelled(cancel_token)
     }
 
     #[timeout(name = "argument_shapes::renamed", ms = 20, token = stop)]

@@ -5,14 +5,14 @@
 use crate::support;
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, Gate, Way, eventually, limit, record, short_limit, until_fired};
+use support::{EVERY_WAY, Gate, Way, eventually, limit, record, short_limit, until_cancelled};
 use timeout_runtime::{CallStatus, CancelToken, Cause, Deadline, EventKind, TimeoutError, timeout};
 
 annotated! {
     mod below_two, [name = "attribute_upstream::below_two", secs = 60, upstream = [first, &second]],
     (first: CancelToken, second: Option<CancelToken>, started: Gate) -> Result<u32, TimeoutError> {
         started.open();
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     }
 }
 
@@ -26,7 +26,7 @@ annotated! {
 annotated! {
     mod shared, [name = "attribute_upstream::shared", secs = 60, deadline = deadline],
     (deadline: Deadline) -> Result<u32, TimeoutError> {
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     }
 }
 
@@ -40,7 +40,7 @@ annotated! {
 annotated! {
     mod own_limit, [name = "attribute_upstream::own_limit", ms = 20, deadline = deadline],
     (deadline: Deadline) -> Result<u32, TimeoutError> {
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     }
 }
 
@@ -62,13 +62,13 @@ annotated! {
 #[test]
 fn any_upstream_token_stops_the_call() {
     for way in EVERY_WAY {
-        for fires in 0..2 {
+        for cancelled in 0..2 {
             let recorder = record("attribute_upstream::below_two");
             let tokens = [CancelToken::new(), CancelToken::new()];
             let [first, second] = tokens.clone();
             let started = Gate::new();
             let canceller = {
-                let (token, started) = (tokens[fires].clone(), started.clone());
+                let (token, started) = (tokens[cancelled].clone(), started.clone());
                 std::thread::spawn(move || {
                     started.wait();
                     token.cancel_with("shutting down");
@@ -81,7 +81,7 @@ fn any_upstream_token_stops_the_call() {
             assert_eq!(reason.to_string(), "shutting down", "{way:?}");
             // Late events of earlier calls may arrive in between.
             assert!(recorder.kinds().contains(&EventKind::Cancelled), "{way:?}");
-            assert!(!tokens[1 - fires].is_cancelled(), "{way:?}");
+            assert!(!tokens[1 - cancelled].is_cancelled(), "{way:?}");
         }
     }
 }

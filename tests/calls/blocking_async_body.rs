@@ -1,7 +1,7 @@
 //! An async body that blocks its thread delays neither the deadline nor, off its thread, the
 //! caller.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::time::{Duration, Instant};
 
 use support::{EVERY_WAY, Gate, SOON, Way, assert_timed_out, limit, record};
@@ -45,7 +45,7 @@ fn a_blocking_body_on_another_thread_does_not_delay_its_caller() {
     for way in [Way::AsyncTask, Way::AsyncWorker] {
         let release = Gate::new();
         let body = release.clone();
-        let outcome = crowd::ends(move || {
+        let outcome = concurrent::must_return(move || {
             way.run(&limit("blocking_async_body::free", short()), move |_| {
                 body.wait();
                 Ok::<_, TimeoutError>(1)

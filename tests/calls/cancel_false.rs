@@ -1,4 +1,4 @@
-//! With `cancel = false`, the limit ends the call and leaves the operation's token alone.
+//! With `cancel = false`, the limit ends the call and does not cancel the operation's token.
 
 use crate::support;
 use std::sync::mpsc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use support::{
     APART, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, in_runtime, limit, past_short,
-    poll_once, record, short, until_fired,
+    poll_once, record, short, until_cancelled,
 };
 use timeout_runtime::{
     CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError, timeout,
@@ -82,9 +82,9 @@ fn a_clone_of_the_token_still_cancels_the_call() {
         let outcome = way.run(&uncancelled("cancel_false::held", LONG), |token| {
             let holder = token.clone();
             let canceller = std::thread::spawn(move || holder.cancel());
-            let ending = until_fired(&token);
+            let stopped = until_cancelled(&token);
             canceller.join().unwrap();
-            ending
+            stopped
         });
         assert!(
             matches!(outcome, Outcome::Cancelled(_)),
@@ -102,9 +102,9 @@ fn an_inherited_deadline_still_reaches_the_token() {
             let inner = uncancelled("cancel_false::inner", LONG);
             let outcome = way.run(&inner, move |inner| {
                 let bound = inner.deadline() != Deadline::never();
-                let ending = until_fired(&inner);
+                let stopped = until_cancelled(&inner);
                 sender.send((bound, inner.cause())).unwrap();
-                ending
+                stopped
             });
             outcome.into_result()
         });
@@ -121,7 +121,7 @@ fn an_inherited_deadline_still_reaches_the_token() {
 #[allow(clippy::needless_pass_by_value)] // A worker needs owned arguments.
 fn given(cancel_token: CancelToken, running: Gate) -> Result<u32, TimeoutError> {
     running.open();
-    until_fired(&cancel_token)
+    until_cancelled(&cancel_token)
 }
 
 #[timeout(name = "cancel_false::given", secs = 600, cancel = false)]
@@ -139,7 +139,7 @@ async fn given_async(cancel_token: CancelToken, running: Gate) -> Result<u32, Ti
 )]
 async fn given_on_worker(cancel_token: CancelToken, running: Gate) -> Result<u32, TimeoutError> {
     running.open();
-    until_fired(&cancel_token)
+    until_cancelled(&cancel_token)
 }
 
 #[test]

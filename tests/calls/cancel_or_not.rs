@@ -1,7 +1,7 @@
 //! A limit ends the call with either value of `cancel`, and `cancel` decides whether it cancels the
 //! token.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -34,8 +34,8 @@ fn body(
 /// Cause in the token of a body whose gate stays shut, so only the cancellation can end it.
 fn cause_in_token(way: Way, timeout: Timeout) -> Option<Cause> {
     let (note, noted) = mpsc::channel();
-    let ending = crowd::ends(move || way.run(&timeout, body(Gate::new(), note)));
-    assert_timed_out(way, &ending);
+    let outcome = concurrent::must_return(move || way.run(&timeout, body(Gate::new(), note)));
+    assert_timed_out(way, &outcome);
     noted.recv_timeout(SOON).unwrap()
 }
 
@@ -75,8 +75,8 @@ fn without_cancel_the_call_ends_and_the_operation_continues() {
         let (note, noted) = mpsc::channel();
         let opened = Gate::new();
         let op = body(opened.clone(), note);
-        let ending = crowd::ends(move || way.run(&timeout, op));
-        assert_timed_out(way, &ending);
+        let outcome = concurrent::must_return(move || way.run(&timeout, op));
+        assert_timed_out(way, &outcome);
         // Long enough for a body whose token is cancelled to return.
         let early = noted.recv_timeout(Duration::from_millis(100));
         assert!(early.is_err(), "{way:?}: the body returned early");
@@ -100,11 +100,11 @@ fn without_cancel_an_enclosing_token_still_cancels_the_operation() {
         let (note, noted) = mpsc::channel();
         // Only a cancellation can end this body.
         let op = body(Gate::new(), note);
-        let ending = crowd::ends(move || match way {
+        let outcome = concurrent::must_return(move || match way {
             Way::SyncWorker => context.run(|| timeout.outcome(op)),
             _ => in_runtime(context.scope(way.start(&timeout, |token| async { op(token) }))),
         });
-        assert_timed_out(way, &ending);
+        assert_timed_out(way, &outcome);
         assert!(
             noted.try_recv().is_err(),
             "{way:?}: the body returned early"

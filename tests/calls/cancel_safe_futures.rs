@@ -249,9 +249,9 @@ proptest! {
 
     /// A success of the last poll used to be reported as late.
     #[test]
-    fn a_success_of_any_poll_is_the_outcome(late_by in 0..20_u64, tells in any::<bool>()) {
-        let ending = late_success(Duration::from_millis(late_by), tells);
-        prop_assert_eq!(ending, Poll::Ready(Some(7)));
+    fn a_success_of_any_poll_is_the_outcome(late_by in 0..20_u64, with_listener in any::<bool>()) {
+        let outcome = late_success(Duration::from_millis(late_by), with_listener);
+        prop_assert_eq!(outcome, Poll::Ready(Some(7)));
     }
 }
 
@@ -259,7 +259,7 @@ proptest! {
 fn late_success(late_by: Duration, with_listener: bool) -> Poll<Option<u32>> {
     let recorder = with_listener.then(|| record("cancel_safe::late"));
     let runtime = paused_runtime();
-    let ending = runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let ready = Gate::new();
         let asked = ready.clone();
         let policy = limit("cancel_safe::late", LIMIT);
@@ -283,5 +283,5 @@ fn late_success(late_by: Duration, with_listener: bool) -> Poll<Option<u32>> {
         assert_eq!(events[0].kind, EventKind::Succeeded);
         assert!(events[0].elapsed >= Duration::from_millis(LIMIT) + late_by);
     }
-    ending
+    outcome
 }

@@ -1,14 +1,14 @@
 //! Limits hold for an operation that is always ready and uses up the cooperative budget of its
 //! task.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crowd::ends;
+use concurrent::must_return;
 use support::{SOON, record, short, short_limit};
 use timeout_runtime::{CancelToken, Cause, EventKind, TimeoutError, timeout};
 use tokio::runtime::{Builder, Runtime};
@@ -65,11 +65,11 @@ async fn alone(spends: Spends) -> Result<(), TimeoutError> {
 #[test]
 fn an_always_ready_operation_times_out_and_other_tasks_run() {
     for spends in EVERY_KIND {
-        let (ending, turns) = ends(move || {
+        let (outcome, turns) = must_return(move || {
             let turns = Rc::new(Cell::new(0));
             let count = Rc::clone(&turns);
             let local = LocalSet::new();
-            let ending = local.block_on(&current_thread(), async move {
+            let outcome = local.block_on(&current_thread(), async move {
                 tokio::task::spawn_local(async move {
                     loop {
                         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -79,9 +79,9 @@ fn an_always_ready_operation_times_out_and_other_tasks_run() {
                 alone(spends).await
             });
             drop(local);
-            (ending, turns.get())
+            (outcome, turns.get())
         });
-        let error = ending.unwrap_err();
+        let error = outcome.unwrap_err();
         assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
         assert!(error.elapsed() >= short_limit(), "{spends:?}: {error}");
         assert!(error.elapsed() < SOON, "{spends:?}: {error}");
@@ -109,7 +109,7 @@ async fn innermost(spends: Spends) -> Result<(), TimeoutError> {
 fn the_innermost_of_three_nested_calls_times_out() {
     let outer = record("cooperative_budget::outermost");
     for spends in EVERY_KIND {
-        let error = ends(move || current_thread().block_on(outermost(spends))).unwrap_err();
+        let error = must_return(move || current_thread().block_on(outermost(spends))).unwrap_err();
         assert_eq!(error.name(), "cooperative_budget::innermost", "{spends:?}");
         assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
         assert!(error.elapsed() < SOON, "{spends:?}: {error}");
@@ -146,7 +146,7 @@ fn the_outermost_of_three_nested_calls_times_out() {
         record("cooperative_budget::long"),
     );
     for (count, spends) in EVERY_KIND.into_iter().enumerate() {
-        let error = ends(move || current_thread().block_on(short_call(spends))).unwrap_err();
+        let error = must_return(move || current_thread().block_on(short_call(spends))).unwrap_err();
         assert_eq!(error.name(), "cooperative_budget::short", "{spends:?}");
         assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
         for recorder in [&middle, &inner] {
@@ -167,7 +167,7 @@ async fn beside() -> Result<(), TimeoutError> {
 #[test]
 fn a_call_beside_an_always_ready_operation_times_out() {
     for spends in EVERY_KIND {
-        let error = ends(move || {
+        let error = must_return(move || {
             current_thread().block_on(async {
                 let mut spender = std::pin::pin!(always_ready(spends));
                 let mut call = std::pin::pin!(beside());
@@ -198,7 +198,7 @@ fn an_always_ready_task_notices_its_cancellation() {
     for (count, spends) in EVERY_KIND.into_iter().enumerate() {
         let stopped = Arc::<AtomicUsize>::default();
         let stops = Arc::clone(&stopped);
-        let error = ends(move || {
+        let error = must_return(move || {
             let runtime = current_thread();
             let error = runtime.block_on(as_task(spends, stops)).unwrap_err();
             runtime.block_on(async {
@@ -223,7 +223,7 @@ fn an_always_ready_task_notices_its_cancellation() {
 #[test]
 fn a_token_is_polled_without_budget() {
     for spends in EVERY_KIND {
-        ends(move || {
+        must_return(move || {
             current_thread().block_on(async {
                 let token = CancelToken::new();
                 let cancels = token.clone();

@@ -1,6 +1,6 @@
 //! The errors and panics of an operation reach the caller unchanged.
 
-use crate::{crowd, panics, support};
+use crate::{concurrent, panics, support};
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
@@ -16,7 +16,7 @@ use panics::{Shown, record_panics, shown_as};
 use support::short;
 use support::{
     EVERY_WAY, Gate, Way, assert_timed_out, block_on, eventually, limit, record, runtime,
-    until_fired,
+    until_cancelled,
 };
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, Timeout};
 
@@ -51,7 +51,7 @@ impl Error for StockError {
 #[derive(Debug, PartialEq, Eq)]
 struct Payload(u32);
 
-type Ending = Outcome<(), StockError>;
+type CallOutcome = Outcome<(), StockError>;
 
 fn name(what: &str, way: Way) -> &'static str {
     Box::leak(format!("failures_pass_through::{what}::{way:?}").into_boxed_str())
@@ -65,9 +65,9 @@ fn every_runner_returns_the_error_unchanged() {
         let recorder = record(name);
         let error = StockError::new();
         let sent = error.clone();
-        let ending: Ending = way.run(&limit(name, 60_000), |_| Err(sent));
-        let Outcome::Failure(got) = ending else {
-            panic!("{way:?}: {ending:?}");
+        let outcome: CallOutcome = way.run(&limit(name, 60_000), |_| Err(sent));
+        let Outcome::Failure(got) = outcome else {
+            panic!("{way:?}: {outcome:?}");
         };
         assert!(Arc::ptr_eq(&got.identity, &error.identity), "{way:?}");
         assert_eq!(got.source().unwrap().to_string(), "disk", "{way:?}");
@@ -158,7 +158,7 @@ fn every_runner_resumes_a_panic_with_its_payload() {
 /// A failure in time used to be a timeout if the caller was polled only after the limit.
 #[test]
 fn a_failure_in_time_counts_if_the_caller_is_polled_late() {
-    fn polled_late<C: Future<Output = Ending>>(gates: &[Gate; 2], call: C) -> Ending {
+    fn polled_late<C: Future<Output = CallOutcome>>(gates: &[Gate; 2], call: C) -> CallOutcome {
         let [polled, after_the_limit] = gates;
         let mut call = pin!(call);
         let mut context = Context::from_waker(Waker::noop());
@@ -170,7 +170,7 @@ fn a_failure_in_time_counts_if_the_caller_is_polled_late() {
 
     record_panics();
     let runtime = runtime();
-    crowd::crowd(4, 4, |row| {
+    concurrent::run_concurrently(4, 4, |row| {
         let (on_worker, panics) = (row & 1 != 0, row & 2 != 0);
         let what = format!("on worker: {on_worker}, panics: {panics}");
         let name = Box::leak(format!("failures_pass_through::{what}").into_boxed_str());
@@ -187,14 +187,14 @@ fn a_failure_in_time_counts_if_the_caller_is_polled_late() {
             Err(StockError::new())
         };
         let _inside = runtime.enter();
-        let ending = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             if on_worker {
                 polled_late(&gates, timeout.on_worker().outcome_async(op))
             } else {
                 polled_late(&gates, timeout.as_task().outcome_async(op))
             }
         }));
-        match ending {
+        match outcome {
             Ok(Outcome::Failure(_)) => assert!(!panics, "{what}"),
             Err(_) => assert!(panics, "{what}"),
             other => panic!("{what}: {other:?}"),
@@ -213,11 +213,11 @@ fn an_error_after_the_cancellation_is_a_timeout_and_a_late_event() {
     for way in EVERY_WAY {
         let name = name("stops", way);
         let recorder = record(name);
-        let ending: Ending = way.run(&limit(name, short()), |token| {
-            until_fired(&token).map_err(|_| StockError::new())?;
+        let outcome: CallOutcome = way.run(&limit(name, short()), |token| {
+            until_cancelled(&token).map_err(|_| StockError::new())?;
             Ok(())
         });
-        assert_timed_out(way, &ending);
+        assert_timed_out(way, &outcome);
         let kinds = recorder.wait_for(2);
         assert_eq!(kinds[0], EventKind::TimedOut, "{way:?}");
         let EventKind::AbandonedWorkerFailed(Failure::Error(text)) = &kinds[1] else {

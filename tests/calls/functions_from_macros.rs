@@ -3,7 +3,7 @@
 use crate::support;
 use std::future::Future;
 
-use support::{block_on, until_fired};
+use support::{block_on, until_cancelled};
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
 type CallResult = Result<u32, TimeoutError>;
@@ -21,7 +21,7 @@ mod the_token {
 
     body_from_outside!(outside, {
         assert!(!cancel_token.is_cancelled());
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     });
 
     macro_rules! body_from_inside {
@@ -29,7 +29,7 @@ mod the_token {
             #[timeout(ms = crate::support::short())]
             pub(super) fn $name() -> CallResult {
                 assert!(!cancel_token.is_cancelled());
-                until_fired(&cancel_token)
+                until_cancelled(&cancel_token)
             }
         };
     }
@@ -42,7 +42,7 @@ mod the_token {
             pub(super) async fn $name() -> CallResult {
                 $($check)*
                 cancel_token.cancelled().await;
-                until_fired(&cancel_token)
+                until_cancelled(&cancel_token)
             }
         };
     }
@@ -58,13 +58,13 @@ mod the_token {
         };
     }
 
-    under_another_name!(renamed, stop, until_fired(&stop));
+    under_another_name!(renamed, stop, until_cancelled(&stop));
 
     macro_rules! with_a_parameter {
         ($name:ident, $token:ident: $type:ty) => {
             #[timeout(ms = crate::support::short(), token = $token)]
             pub(super) fn $name($token: $type) -> CallResult {
-                until_fired(&$token)
+                until_cancelled(&$token)
             }
         };
     }
@@ -76,7 +76,7 @@ mod the_token {
         ($name:ident) => {
             #[timeout(ms = crate::support::short())]
             pub(super) fn $name(cancel_token: CancelToken) -> CallResult {
-                until_fired(&cancel_token)
+                until_cancelled(&cancel_token)
             }
         };
     }
@@ -87,7 +87,7 @@ mod the_token {
 #[test]
 fn the_token_is_bound_in_bodies_from_macros() {
     let token = CancelToken::new();
-    for ending in [
+    for outcome in [
         the_token::outside(),
         the_token::inside(),
         block_on(the_token::both()),
@@ -96,7 +96,7 @@ fn the_token_is_bound_in_bodies_from_macros() {
         the_token::borrowed(&token),
         the_token::hidden(token.clone()),
     ] {
-        assert!(ending.unwrap_err().is_timed_out());
+        assert!(outcome.unwrap_err().is_timed_out());
     }
     assert!(!token.is_cancelled());
 }
@@ -507,7 +507,7 @@ mod operands {
 }
 
 /// An array of `$number * 2` elements used to have five elements and not six.
-/// A body with attributes had the same fault.
+/// A body with attributes had the same bug.
 #[test]
 fn a_fragment_in_a_signature_or_a_body_keeps_its_precedence() {
     assert_eq!(operands::signature([1; 6], &8).unwrap(), [1; 6]);

@@ -1,6 +1,6 @@
 //! No limit ends a call early, and no spurious wake-up ends or prolongs a call.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use support::{limit, runtime, until_fired};
+use support::{limit, runtime, until_cancelled};
 use timeout_runtime::{CancelToken, Outcome, TimeoutError};
 use tokio::runtime::Runtime;
 
@@ -21,15 +21,15 @@ const AT_ONCE: usize = 25;
 /// A call that each wake-up prolongs never ends. A call that keeps its limit ends before this.
 const LATE: Duration = Duration::from_secs(30);
 
-type Ending = Outcome<u32, TimeoutError>;
+type CallOutcome = Outcome<u32, TimeoutError>;
 
 /// Checks that a call with a limit of `ms` timed out, and not early by the test's clock or its own.
 #[track_caller]
-fn assert_not_early(ms: u64, start: Instant, ending: &Ending) {
+fn assert_not_early(ms: u64, start: Instant, outcome: &CallOutcome) {
     let (measured, limit) = (start.elapsed(), Duration::from_millis(ms));
     // On a busy machine, the limit may pass before a worker takes the operation.
-    let (Outcome::TimedOut(error) | Outcome::NotStarted(error)) = ending else {
-        panic!("{ending:?}");
+    let (Outcome::TimedOut(error) | Outcome::NotStarted(error)) = outcome else {
+        panic!("{outcome:?}");
     };
     assert!(error.is_timed_out(), "{error}");
     assert!(measured >= limit, "{limit:?} ended after {measured:?}");
@@ -41,16 +41,16 @@ fn assert_not_early(ms: u64, start: Instant, ending: &Ending) {
 #[test]
 fn a_sync_call_never_ends_before_its_limit() {
     for ms in LIMITS {
-        crowd::crowd(AT_ONCE, RUNS, |run| {
+        concurrent::run_concurrently(AT_ONCE, RUNS, |run| {
             let timeout = limit("never_early::sync", ms);
-            let body = |token: CancelToken| until_fired(&token);
+            let body = |token: CancelToken| until_cancelled(&token);
             let start = Instant::now();
-            let ending = if run.is_multiple_of(2) {
+            let outcome = if run.is_multiple_of(2) {
                 timeout.outcome(body)
             } else {
                 timeout.inline().outcome(body)
             };
-            assert_not_early(ms, start, &ending);
+            assert_not_early(ms, start, &outcome);
         });
     }
 }
@@ -65,13 +65,13 @@ fn an_async_call_never_ends_before_its_limit() {
             Err(token.check().unwrap_err())
         };
         let start = Instant::now();
-        let ending = match run % 8 {
+        let outcome = match run % 8 {
             0 => timeout.on_worker().outcome_async(body).await,
             1..4 => timeout.as_task().outcome_async(body).await,
             4 | 5 => timeout.outcome_async(body).await,
             _ => timeout.outcome_async(|_| pending()).await,
         };
-        assert_not_early(ms, start, &ending);
+        assert_not_early(ms, start, &outcome);
     }
 
     let runtime = runtime();
@@ -90,12 +90,12 @@ async fn on_a_paused_clock_a_call_ends_at_its_limit() {
         for way in 0..2 {
             let timeout = limit("never_early::paused", ms);
             let start = tokio::time::Instant::now();
-            let ending: Ending = match way {
+            let outcome: CallOutcome = match way {
                 0 => timeout.outcome_async(|_| pending()).await,
                 _ => timeout.as_task().outcome_async(|_| pending()).await,
             };
             let measured = start.elapsed();
-            assert!(matches!(ending, Outcome::TimedOut(_)), "{ending:?}");
+            assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
             let tick = Duration::from_millis(1);
             assert!(
                 (limit_ms..=limit_ms + tick).contains(&measured),
@@ -142,26 +142,26 @@ fn assert_in_time(start: Instant, wanted: Duration) {
 /// A parked caller used to take a spurious wake-up for the end, or to restart its wait.
 #[test]
 fn spurious_unparks_neither_end_nor_prolong_a_sync_call() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let _strays = Strays::unpark(thread::current());
         for inline in [false, true] {
             let timeout = limit("never_early::unparked", 50);
             let start = Instant::now();
-            let ending = if inline {
-                timeout.inline().outcome(|token| until_fired(&token))
+            let outcome = if inline {
+                timeout.inline().outcome(|token| until_cancelled(&token))
             } else {
-                timeout.outcome(|token| until_fired(&token))
+                timeout.outcome(|token| until_cancelled(&token))
             };
-            assert_not_early(50, start, &ending);
+            assert_not_early(50, start, &outcome);
             assert_in_time(start, Duration::from_millis(50));
         }
     });
 }
 
-/// `CancelToken::sleep` used to have the same fault.
+/// `CancelToken::sleep` used to have the same bug.
 #[test]
 fn spurious_unparks_neither_end_nor_prolong_a_sleep() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let _strays = Strays::unpark(thread::current());
         let (token, nap) = (CancelToken::new(), Duration::from_millis(50));
         let start = Instant::now();
@@ -191,12 +191,12 @@ fn is_woken_before_its_end(runtime: &Runtime, way: usize, ms: u64) -> bool {
     let seen = Arc::clone(&waker);
     let _strays = Strays::new(move || seen.lock().unwrap().wake_by_ref());
     let timeout = limit("never_early::woken", ms);
-    let polls = crowd::ends({
+    let polls = concurrent::must_return({
         let runtime = runtime.handle().clone();
         move || {
             runtime.block_on(async {
                 let start = Instant::now();
-                let (ending, polls) = match way {
+                let (outcome, polls) = match way {
                     0 => stored(waker, timeout.outcome_async(|_| pending())).await,
                     1 => stored(waker, timeout.as_task().outcome_async(|_| pending())).await,
                     _ => {
@@ -204,7 +204,7 @@ fn is_woken_before_its_end(runtime: &Runtime, way: usize, ms: u64) -> bool {
                         stored(waker, timeout.on_worker().outcome_async(body)).await
                     }
                 };
-                assert_not_early(ms, start, &ending);
+                assert_not_early(ms, start, &outcome);
                 assert_in_time(start, Duration::from_millis(ms));
                 polls
             })
@@ -214,19 +214,22 @@ fn is_woken_before_its_end(runtime: &Runtime, way: usize, ms: u64) -> bool {
 }
 
 /// Awaits `call`, whose waker is stored in `place`. Returns its outcome and the number of polls.
-async fn stored(place: Arc<Mutex<Waker>>, call: impl Future<Output = Ending>) -> (Ending, usize) {
+async fn stored(
+    place: Arc<Mutex<Waker>>,
+    call: impl Future<Output = CallOutcome>,
+) -> (CallOutcome, usize) {
     let mut call = pin!(call);
     let mut polls = 0;
-    let ending = poll_fn(|context| {
+    let outcome = poll_fn(|context| {
         polls += 1;
         place.lock().unwrap().clone_from(context.waker());
         match call.as_mut().poll(context) {
-            Poll::Ready(ending) => Poll::Ready(ending),
+            Poll::Ready(outcome) => Poll::Ready(outcome),
             Poll::Pending => Poll::Pending,
         }
     })
     .await;
-    (ending, polls)
+    (outcome, polls)
 }
 
 /// A limit that is rounded down to a coarser step cuts off an operation that needs most of it.

@@ -140,12 +140,12 @@ fn every_value_is_returned_or_reported() {
     let count = |kind: &EventKind<'_>| recorder.kinds().iter().filter(|seen| *seen == kind).count();
     assert_eq!(count(&EventKind::Succeeded), given);
     assert_eq!(count(&EventKind::AbandonedWorkerSucceeded), made - given);
-    let verdicts = recorder
+    let outcomes = recorder
         .kinds()
         .iter()
         .filter(|kind| kind.is_verdict())
         .count();
-    assert_eq!(verdicts, ROUNDS);
+    assert_eq!(outcomes, ROUNDS);
 }
 
 #[test]
@@ -168,10 +168,10 @@ fn a_call_is_cancelled_when_its_runtime_shuts_down() {
     running.wait();
     drop(runtime);
     woken.wait();
-    let ending = poll_once(&mut call, &Gate::new());
+    let outcome = poll_once(&mut call, &Gate::new());
     assert!(
-        matches!(&ending, Poll::Ready(Outcome::Cancelled(error)) if error.was_started()),
-        "{ending:?}"
+        matches!(&outcome, Poll::Ready(Outcome::Cancelled(error)) if error.was_started()),
+        "{outcome:?}"
     );
     assert_eq!(drops.count(), 1);
     assert_eq!(recorder.kinds(), [EventKind::Cancelled]);

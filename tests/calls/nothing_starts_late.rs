@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use support::{
     ASYNC, EVERY_WAY, Gate, Way, assert_timed_out, block_on, limit, poll_once, record, short,
-    until_fired, until_past,
+    until_cancelled, until_past,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, EventKind, Outcome, Timeout, TimeoutError,
@@ -200,10 +200,10 @@ fn a_task_that_is_dropped_before_its_first_poll_was_not_started() {
     };
     drop(runtime);
     woken.wait();
-    let ending = poll_once(&mut call, &woken);
+    let outcome = poll_once(&mut call, &woken);
     assert!(
-        matches!(&ending, Poll::Ready(Outcome::NotStarted(error)) if error.is_cancelled()),
-        "{ending:?}"
+        matches!(&outcome, Poll::Ready(Outcome::NotStarted(error)) if error.is_cancelled()),
+        "{outcome:?}"
     );
     assert_eq!(recorder.kinds(), [EventKind::NotStarted(Cause::Cancelled)]);
 }
@@ -241,7 +241,7 @@ fn inline_and_worker_calls_need_no_tokio_runtime() {
         assert_timed_out(way, &outcome);
     }
     for way in [Way::SyncWorker, Way::SyncInline] {
-        let outcome = way.run(&timeout, |token| until_fired(&token));
+        let outcome = way.run(&timeout, |token| until_cancelled(&token));
         assert_timed_out(way, &outcome);
     }
 }

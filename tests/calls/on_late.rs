@@ -1,7 +1,7 @@
 //! `on_late` receives each result that no caller gets, exactly once.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, panics, support};
+use crate::{concurrent, panics, support};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -32,17 +32,17 @@ impl From<TimeoutError> for Error {
     }
 }
 
-type Answer = Result<u32, Error>;
+type CallResult = Result<u32, Error>;
 
-const TIMED_OUT: Answer = Err(Error::NoResult(CallStatus::TimedOut));
+const TIMED_OUT: CallResult = Err(Error::NoResult(CallStatus::TimedOut));
 
 /// Collects the results given to `on_late`, and the threads of these calls.
 #[derive(Clone, Debug, Default)]
-struct Back(Arc<Mutex<Vec<(Answer, String)>>>);
+struct Back(Arc<Mutex<Vec<(CallResult, String)>>>);
 
 impl Back {
     /// A function for `on_late` that stores its result here.
-    fn taker(&self) -> impl FnOnce(Answer) + Send + use<> {
+    fn taker(&self) -> impl FnOnce(CallResult) + Send + use<> {
         let back = self.clone();
         move |late| {
             assert!(
@@ -54,7 +54,7 @@ impl Back {
         }
     }
 
-    fn results(&self) -> Vec<Answer> {
+    fn results(&self) -> Vec<CallResult> {
         let back = self.0.lock().unwrap();
         back.iter().map(|(late, _)| late.clone()).collect()
     }
@@ -80,26 +80,26 @@ fn end_late(go: Option<Gate>, token: &CancelToken) {
 
 annotated! {
     mod late, [name = "on_late::late", ms = short(), on_late = back.taker()],
-    (back: Back, go: Option<Gate>, answer: Answer) -> Answer {
+    (back: Back, go: Option<Gate>, result: CallResult) -> CallResult {
         drop(back);
         end_late(go, &cancel_token);
-        answer
+        result
     }
 }
 
 #[test]
 fn a_late_result_is_given_to_on_late_once() {
     for way in EVERY_WAY {
-        for answer in [Ok(7), Err(Error::Own)] {
-            if way == Way::AsyncInline && answer.is_ok() {
+        for result in [Ok(7), Err(Error::Own)] {
+            if way == Way::AsyncInline && result.is_ok() {
                 // A success returned by a poll in place is never late.
                 continue;
             }
-            let what = format!("{way:?}, {answer:?}");
+            let what = format!("{way:?}, {result:?}");
             let (recorder, back) = (record("on_late::late"), Back::default());
             let go = way.abandons().then(Gate::new);
-            let ending = late::call(way, back.clone(), go.clone(), answer.clone());
-            assert_eq!(ending, TIMED_OUT, "{what}");
+            let outcome = late::call(way, back.clone(), go.clone(), result.clone());
+            assert_eq!(outcome, TIMED_OUT, "{what}");
             if let Some(go) = go {
                 assert_eq!(back.results(), [], "{what}");
                 go.open();
@@ -107,7 +107,7 @@ fn a_late_result_is_given_to_on_late_once() {
             let kinds = recorder.wait_for(2);
             assert_eq!(kinds[0], EventKind::TimedOut, "{what}");
             assert!(!kinds[1].is_verdict(), "{what}: {kinds:?}");
-            assert_eq!(back.results(), [answer], "{what}");
+            assert_eq!(back.results(), [result], "{what}");
             eventually("the function is dropped", || back.is_dropped());
         }
     }
@@ -117,8 +117,8 @@ fn a_late_result_is_given_to_on_late_once() {
 fn on_late_runs_on_the_thread_where_the_operation_ended() {
     let (recorder, back) = (record("on_late::late"), Back::default());
     let go = Gate::new();
-    let ending = late::call(Way::SyncWorker, back.clone(), Some(go.clone()), Ok(7));
-    assert_eq!(ending, TIMED_OUT);
+    let outcome = late::call(Way::SyncWorker, back.clone(), Some(go.clone()), Ok(7));
+    assert_eq!(outcome, TIMED_OUT);
     go.open();
     recorder.wait_for(2);
     let events = recorder.events();
@@ -139,8 +139,8 @@ fn run_with(
     way: Way,
     name: &'static str,
     ms: u64,
-    on_late: impl FnOnce(Answer) + Send + 'static,
-    op: impl FnOnce(CancelToken) -> Answer + Send + 'static,
+    on_late: impl FnOnce(CallResult) + Send + 'static,
+    op: impl FnOnce(CancelToken) -> CallResult + Send + 'static,
 ) -> Outcome<u32, Error> {
     let timeout = limit(name, ms);
     match way {
@@ -167,9 +167,9 @@ fn call_with(
     way: Way,
     name: &'static str,
     ms: u64,
-    on_late: impl FnOnce(Answer) + Send + 'static,
-    op: impl FnOnce(CancelToken) -> Answer + Send + 'static,
-) -> Answer {
+    on_late: impl FnOnce(CallResult) + Send + 'static,
+    op: impl FnOnce(CancelToken) -> CallResult + Send + 'static,
+) -> CallResult {
     let timeout = limit(name, ms);
     match way {
         Way::SyncWorker => timeout.on_late(on_late).call(op),
@@ -198,21 +198,24 @@ fn a_policy_gives_late_results_to_on_late() {
             until_past(&token);
             Ok(7)
         };
-        let ending = run_with(way, "on_late::value", short(), back.taker(), late);
-        assert_timed_out(way, &ending);
+        let outcome = run_with(way, "on_late::value", short(), back.taker(), late);
+        assert_timed_out(way, &outcome);
         recorder.wait_for(2);
         assert_eq!(back.results(), [Ok(7)], "{way:?}");
-        let ending = call_with(way, "on_late::value", short(), back.taker(), late);
-        assert_eq!(ending, TIMED_OUT, "{way:?}");
+        let outcome = call_with(way, "on_late::value", short(), back.taker(), late);
+        assert_eq!(outcome, TIMED_OUT, "{way:?}");
         recorder.wait_for(4);
         assert_eq!(back.results(), [Ok(7), Ok(7)], "{way:?}");
 
         let back = Back::default();
-        let ending = run_with(way, "on_late::value", 60_000, back.taker(), |_| Ok(7));
-        assert!(matches!(ending, Outcome::Success(7)), "{way:?}: {ending:?}");
+        let outcome = run_with(way, "on_late::value", 60_000, back.taker(), |_| Ok(7));
+        assert!(
+            matches!(outcome, Outcome::Success(7)),
+            "{way:?}: {outcome:?}"
+        );
         let failure = |_| Err(Error::Own);
-        let ending = call_with(way, "on_late::value", 60_000, back.taker(), failure);
-        assert_eq!(ending, failure(CancelToken::new()), "{way:?}");
+        let outcome = call_with(way, "on_late::value", 60_000, back.taker(), failure);
+        assert_eq!(outcome, failure(CancelToken::new()), "{way:?}");
         assert_eq!(back.results(), [], "{way:?}");
         assert!(back.is_dropped(), "{way:?}");
     }
@@ -222,21 +225,21 @@ fn a_policy_gives_late_results_to_on_late() {
 fn on_late_runs_after_the_outcome_event_and_before_the_late_event() {
     for way in APART {
         let recorder = Arc::new(record("on_late::order"));
-        let told = Arc::new(Mutex::new(None));
+        let kinds_before = Arc::new(Mutex::new(None));
         let go = Gate::new();
-        let (recorder_there, told_there) = (Arc::clone(&recorder), Arc::clone(&told));
-        let note = move |_| *told_there.lock().unwrap() = Some(recorder_there.kinds());
+        let (recorder_there, sink) = (Arc::clone(&recorder), Arc::clone(&kinds_before));
+        let note = move |_| *sink.lock().unwrap() = Some(recorder_there.kinds());
         let release = go.clone();
-        let ending = run_with(way, "on_late::order", short(), note, move |_| {
+        let outcome = run_with(way, "on_late::order", short(), note, move |_| {
             release.wait();
             Ok(7)
         });
-        assert_timed_out(way, &ending);
+        assert_timed_out(way, &outcome);
         go.open();
         let kinds = recorder.wait_for(2);
         assert_eq!(kinds[1], EventKind::AbandonedWorkerSucceeded, "{way:?}");
-        let told = told.lock().unwrap().take();
-        assert_eq!(told, Some(vec![EventKind::TimedOut]), "{way:?}");
+        let kinds_before = kinds_before.lock().unwrap().take();
+        assert_eq!(kinds_before, Some(vec![EventKind::TimedOut]), "{way:?}");
     }
 }
 
@@ -244,21 +247,21 @@ type Keep = Arc<Mutex<Option<CancelToken>>>;
 
 annotated! {
     mod in_time, [name = "on_late::in_time", limit = SOON, deadline = until, on_late = back.taker()],
-    (back: Back, until: Deadline, keep: Keep, answer: Answer) -> Answer {
+    (back: Back, until: Deadline, keep: Keep, result: CallResult) -> CallResult {
         drop(back);
         *keep.lock().unwrap() = Some(cancel_token);
-        answer
+        result
     }
 }
 
 #[test]
-fn an_answer_that_callers_get_does_not_go_to_on_late_which_is_dropped() {
+fn a_result_that_the_caller_gets_is_not_given_to_on_late() {
     for way in EVERY_WAY {
-        for answer in [Ok(7), Err(Error::Own)] {
+        for result in [Ok(7), Err(Error::Own)] {
             let (back, keep) = (Back::default(), Keep::default());
             let until = Deadline::never();
-            let ending = in_time::call(way, back.clone(), until, keep.clone(), answer.clone());
-            assert_eq!(ending, answer, "{way:?}");
+            let outcome = in_time::call(way, back.clone(), until, keep.clone(), result.clone());
+            assert_eq!(outcome, result, "{way:?}");
             assert_eq!(back.results(), [], "{way:?}");
             // A kept token does not keep the function.
             assert!(keep.lock().unwrap().is_some(), "{way:?}");
@@ -272,9 +275,9 @@ fn on_late_is_not_called_for_a_call_that_does_not_start() {
     for way in EVERY_WAY {
         let (back, keep) = (Back::default(), Keep::default());
         let until = Deadline::after(Duration::ZERO);
-        let ending = in_time::call(way, back.clone(), until, keep.clone(), Ok(7));
+        let outcome = in_time::call(way, back.clone(), until, keep.clone(), Ok(7));
         assert_eq!(
-            ending,
+            outcome,
             Err(Error::NoResult(CallStatus::NotStarted)),
             "{way:?}"
         );
@@ -290,11 +293,11 @@ fn on_late_is_not_called_for_a_panic_of_the_operation() {
         let (recorder, back) = (record("on_late::panic"), Back::default());
         let release = Gate::new();
         let body = release.clone();
-        let ending = run_with(way, "on_late::panic", short(), back.taker(), move |_| {
+        let outcome = run_with(way, "on_late::panic", short(), back.taker(), move |_| {
             body.wait();
             panic!("wanted: late")
         });
-        assert_timed_out(way, &ending);
+        assert_timed_out(way, &outcome);
         release.open();
         let kinds = recorder.wait_for(2);
         let panic = Failure::Panic("wanted: late".into());
@@ -310,11 +313,11 @@ fn a_panic_of_on_late_changes_no_outcome() {
     for way in TIMED {
         let recorder = record("on_late::panics");
         let panics = |_| panic!("wanted: on_late");
-        let ending = run_with(way, "on_late::panics", short(), panics, |token| {
+        let outcome = run_with(way, "on_late::panics", short(), panics, |token| {
             until_past(&token);
             Ok(7)
         });
-        assert_timed_out(way, &ending);
+        assert_timed_out(way, &outcome);
         let kinds = recorder.wait_for(2);
         let expected = [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded];
         assert_eq!(kinds, expected, "{way:?}");
@@ -330,16 +333,16 @@ fn wait_for(there: &Gate, go: &Gate) -> u32 {
 }
 
 #[timeout(name = "on_late::left", limit = SOON, run = "task", on_late = back.taker())]
-async fn left_task(back: Back, there: Gate, go: Gate) -> Answer {
+async fn left_task(back: Back, there: Gate, go: Gate) -> CallResult {
     Ok(wait_for(&there, &go))
 }
 
 #[timeout(name = "on_late::left", limit = SOON, run = "worker", on_late = back.taker())]
-async fn left_worker(back: Back, there: Gate, go: Gate) -> Answer {
+async fn left_worker(back: Back, there: Gate, go: Gate) -> CallResult {
     Ok(wait_for(&there, &go))
 }
 
-type Call = Pin<Box<dyn Future<Output = Answer> + Send>>;
+type Call = Pin<Box<dyn Future<Output = CallResult> + Send>>;
 
 /// One call for each place where a call outlives its future.
 fn left(back: &Back, there: &Gate, go: &Gate) -> [Call; 2] {
@@ -403,9 +406,9 @@ fn an_unread_result_is_given_to_on_late_where_the_future_is_dropped() {
 struct Dropped;
 
 impl Future for Dropped {
-    type Output = Answer;
+    type Output = CallResult;
 
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Answer> {
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<CallResult> {
         Poll::Ready(Ok(7))
     }
 }
@@ -428,13 +431,13 @@ fn a_result_before_a_panicking_destructor_is_given_to_on_late() {
             taker(late);
             panic!("wanted: on_late, and a destructor");
         };
-        let ending = catch_unwind(AssertUnwindSafe(|| match way {
+        let outcome = catch_unwind(AssertUnwindSafe(|| match way {
             Way::AsyncTask => {
                 in_runtime(timeout.as_task().on_late(late).outcome_async(|_| Dropped))
             }
             _ => block_on(timeout.on_worker().on_late(late).outcome_async(|_| Dropped)),
         }));
-        let panic = ending.expect_err("a panic goes on in the caller");
+        let panic = outcome.expect_err("a panic goes on in the caller");
         assert_eq!(
             panic.downcast_ref(),
             Some(&"wanted: a destructor"),
@@ -489,11 +492,11 @@ fn at_the_limit_every_result_is_returned_or_given_to_on_late() {
 
         let runtime = runtime();
         let (made, given, handed) = <(Arc<AtomicUsize>, Arc<AtomicUsize>, AtomicUsize)>::default();
-        crowd::crowd(8, RUNS, |run| {
+        concurrent::run_concurrently(8, RUNS, |run| {
             let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
             let (made, given) = (Arc::clone(&made), Arc::clone(&given));
             let timeout = limit("on_late::edge", 2);
-            let late = move |late: Answer| {
+            let late = move |late: CallResult| {
                 given.fetch_add(usize::from(late.is_ok()), Ordering::SeqCst);
             };
             let produce = move || {

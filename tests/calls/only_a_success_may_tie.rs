@@ -142,8 +142,8 @@ fn an_error_in_time_that_is_published_too_late_is_abandoned() {
 }
 
 annotated! {
-    mod nothing, [name = "only_a_success::nothing", secs = 60, grace = GRACE], (found: Option<u8>, fire: bool) -> Option<u8> {
-        if fire {
+    mod nothing, [name = "only_a_success::nothing", secs = 60, grace = GRACE], (found: Option<u8>, cancels: bool) -> Option<u8> {
+        if cancels {
             let token: CancelToken = cancel_token;
             token.cancel();
         }

@@ -352,10 +352,10 @@ fn the_operation_is_dropped_inside_its_call() {
     let woken = Gate::new();
     assert!(poll_once(&mut finished, &woken).is_pending());
     thread::sleep(LIMIT);
-    let Poll::Ready(ending) = poll_once(&mut finished, &woken) else {
+    let Poll::Ready(outcome) = poll_once(&mut finished, &woken) else {
         panic!("the limit has passed");
     };
-    assert!(ending.unwrap_err().is_timed_out());
+    assert!(outcome.unwrap_err().is_timed_out());
     assert_ne!(DEADLINE_AT_DROP.take().unwrap(), Deadline::never());
     assert_eq!(Deadline::current(), Deadline::never());
 

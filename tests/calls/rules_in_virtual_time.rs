@@ -1,26 +1,26 @@
 //! Random nested calls in paused time, compared with a model of the rules for outcomes and events.
 
-use crate::{rules, scenario, seen, stage};
+use crate::{observations, rules, scenario, scenario_run};
 use std::time::Duration;
 
+use observations::{ModelOutcome, Seen};
 use proptest::prelude::{ProptestConfig, TestCaseError};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 use rules::{NEVER, Played};
-use scenario::{Answer, scenario};
-use seen::{Ending, Seen};
-use stage::{Note, OVER, Reported, Sight, play};
+use scenario::{OpResult, scenario};
+use scenario_run::{Note, OVER, Reported, Sight, play};
 use timeout_runtime::{CallStatus, Cause, EventKind, Failure};
 
 /// Status that a call with this outcome returns.
-fn status(ending: Ending) -> Option<CallStatus> {
-    Some(match ending {
-        Ending::Answered(Answer::Ok) => CallStatus::Ok,
-        Ending::Answered(_) => CallStatus::Failed,
-        Ending::Ended(Cause::TimedOut) => CallStatus::TimedOut,
-        Ending::Ended(Cause::DeadlineExceeded) => CallStatus::DeadlineExceeded,
-        Ending::Ended(_) => CallStatus::UpstreamCancelled,
-        Ending::NotStarted(_) => CallStatus::NotStarted,
-        Ending::Dropped => return None,
+fn status(outcome: ModelOutcome) -> Option<CallStatus> {
+    Some(match outcome {
+        ModelOutcome::Result(OpResult::Ok) => CallStatus::Ok,
+        ModelOutcome::Result(_) => CallStatus::Failed,
+        ModelOutcome::Stopped(Cause::TimedOut) => CallStatus::TimedOut,
+        ModelOutcome::Stopped(Cause::DeadlineExceeded) => CallStatus::DeadlineExceeded,
+        ModelOutcome::Stopped(_) => CallStatus::UpstreamCancelled,
+        ModelOutcome::NotStarted(_) => CallStatus::NotStarted,
+        ModelOutcome::Dropped => return None,
     })
 }
 
@@ -50,19 +50,19 @@ fn check_start(played: &Played<'_>, depth: usize) -> Check {
 
 /// Checks the outcome: its cause, its time, and what the call returns for it.
 fn check_ending(played: &Played<'_>, depth: usize) -> Check {
-    let (seen, allowed) = (&played.seen[depth], played.endings(depth));
-    let Some((at, ending)) = seen.ending() else {
+    let (seen, allowed) = (&played.seen[depth], played.outcomes(depth));
+    let Some((at, outcome)) = seen.outcome() else {
         return Err(TestCaseError::fail("each call has an outcome"));
     };
     prop_assert!(
-        allowed.contains(&(at, ending)),
-        "{ending:?} at {at}, not one of {allowed:?}"
+        allowed.contains(&(at, outcome)),
+        "{outcome:?} at {at}, not one of {allowed:?}"
     );
-    let refused = matches!(ending, Ending::NotStarted(_));
+    let refused = matches!(outcome, ModelOutcome::NotStarted(_));
     prop_assert!(!refused || seen.started.is_none(), "a refused call started");
 
     let Some((returned_at, returned)) = seen.returned else {
-        prop_assert_eq!(ending, Ending::Dropped, "the call never returned");
+        prop_assert_eq!(outcome, ModelOutcome::Dropped, "the call never returned");
         return Ok(());
     };
     prop_assert_eq!(
@@ -70,12 +70,15 @@ fn check_ending(played: &Played<'_>, depth: usize) -> Check {
         at,
         "the call returns when its outcome is decided"
     );
-    prop_assert_eq!(Some(returned.status), status(ending));
-    prop_assert_eq!(returned.panicked, ending == Ending::Answered(Answer::Panic));
+    prop_assert_eq!(Some(returned.status), status(outcome));
+    prop_assert_eq!(
+        returned.panicked,
+        outcome == ModelOutcome::Result(OpResult::Panic)
+    );
     let elapsed = at - seen.entered.unwrap_or(at);
-    let error = match ending {
-        Ending::Ended(cause) => Some((cause, true, elapsed)),
-        Ending::NotStarted(cause) => Some((cause, false, elapsed)),
+    let error = match outcome {
+        ModelOutcome::Stopped(cause) => Some((cause, true, elapsed)),
+        ModelOutcome::NotStarted(cause) => Some((cause, false, elapsed)),
         _ => None,
     };
     prop_assert_eq!(returned.error, error);
@@ -85,17 +88,18 @@ fn check_ending(played: &Played<'_>, depth: usize) -> Check {
 /// Checks the events: one for the outcome, at most one late event, and their contents.
 fn check_events(played: &Played<'_>, depth: usize) -> Check {
     let seen = &played.seen[depth];
-    let (Some((verdict, late)), Some((at, ending))) = (seen.events.split_first(), seen.ending())
+    let (Some((outcome_event, late)), Some((at, outcome))) =
+        (seen.events.split_first(), seen.outcome())
     else {
         return Err(TestCaseError::fail("each call has an outcome"));
     };
-    let one_number = late.iter().all(|(_, event)| event.id == verdict.1.id);
+    let one_number = late.iter().all(|(_, event)| event.id == outcome_event.1.id);
     prop_assert!(one_number, "all events of a call have its number");
     let late_events: Vec<_> = late
         .iter()
-        .map(|(at, event)| (*at, answer(event)))
+        .map(|(at, event)| (*at, result(event)))
         .collect();
-    let expected = played.late(depth).map(|(at, answer)| (at, Some(answer)));
+    let expected = played.late(depth).map(|(at, result)| (at, Some(result)));
     prop_assert_eq!(late_events, Vec::from_iter(expected), "late events");
     let limit = played.scenario.calls[depth]
         .limit
@@ -106,19 +110,19 @@ fn check_events(played: &Played<'_>, depth: usize) -> Check {
     // return.
     let entered = seen.entered.unwrap_or(at);
     let ended = seen.ended.map_or(at, |(at, _)| at);
-    let is_answer = matches!(ending, Ending::Answered(_));
+    let is_answer = matches!(outcome, ModelOutcome::Result(_));
     let elapsed = if is_answer { ended } else { at } - entered;
-    prop_assert_eq!(verdict.1.elapsed, elapsed, "elapsed");
+    prop_assert_eq!(outcome_event.1.elapsed, elapsed, "elapsed");
     let late = late.first().filter(|_| seen.ended.is_some());
     prop_assert!(late.is_none_or(|(_, event)| event.elapsed == ended - entered));
     Ok(())
 }
 
-fn answer(late: &Reported) -> Option<Answer> {
+fn result(late: &Reported) -> Option<OpResult> {
     match &late.kind {
-        EventKind::AbandonedWorkerSucceeded => Some(Answer::Ok),
-        EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => Some(Answer::Panic),
-        EventKind::AbandonedWorkerFailed(_) => Some(Answer::Err),
+        EventKind::AbandonedWorkerSucceeded => Some(OpResult::Ok),
+        EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => Some(OpResult::Panic),
+        EventKind::AbandonedWorkerFailed(_) => Some(OpResult::Err),
         _ => None,
     }
 }
@@ -137,11 +141,12 @@ fn check_token(played: &Played<'_>, depth: usize) -> Check {
             "at {at} the token reads {read:?}, not one of {allowed:?}"
         );
     }
-    if let (Some((_, Ending::Ended(cause))), [(_, verdict), ..]) = (seen.ending(), &seen.events[..])
+    if let (Some((_, ModelOutcome::Stopped(cause))), [(_, outcome_event), ..]) =
+        (seen.outcome(), &seen.events[..])
         && played.scenario.calls[depth].cancel
     {
         prop_assert_eq!(
-            verdict.token,
+            outcome_event.token,
             Some(cause),
             "the token is cancelled before the event"
         );
@@ -153,12 +158,12 @@ fn check_token(played: &Played<'_>, depth: usize) -> Check {
 fn check_order(notes: &[Note], depth: usize) -> Check {
     let of_call: Vec<_> = notes.iter().filter(|note| note.depth == depth).collect();
     let place = |is: fn(&Sight) -> bool| of_call.iter().position(|note| is(&note.sight));
-    let verdict = place(|sight| matches!(sight, Sight::Event(event) if event.kind.is_verdict()));
+    let outcome_at = place(|sight| matches!(sight, Sight::Event(event) if event.kind.is_verdict()));
     let late = place(|sight| matches!(sight, Sight::Event(event) if !event.kind.is_verdict()));
     let returned = place(|sight| matches!(sight, Sight::Returned(_)));
     let ended = place(|sight| matches!(sight, Sight::Ended(_)));
-    prop_assert!(returned.is_none_or(|returned| verdict < Some(returned)));
-    prop_assert!(late.is_none_or(|late| verdict < Some(late) && ended < Some(late)));
+    prop_assert!(returned.is_none_or(|returned| outcome_at < Some(returned)));
+    prop_assert!(late.is_none_or(|late| outcome_at < Some(late) && ended < Some(late)));
     Ok(())
 }
 

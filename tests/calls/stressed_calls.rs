@@ -3,7 +3,7 @@
 //! A seed determines the calls and their times. A failed seed is printed with the command that runs
 //! it again many times.
 
-use crate::{contested, crowd, seeded};
+use crate::{calls_at_the_limit, concurrent, random_calls};
 use std::collections::{HashMap, HashSet};
 use std::env;
 use std::panic::{catch_unwind, resume_unwind};
@@ -12,9 +12,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use contested::Case;
-use crowd::{crowd, ends};
-use seeded::Scenario;
+use calls_at_the_limit::Case;
+use concurrent::{must_return, run_concurrently};
+use random_calls::Scenario;
 use timeout_runtime::{CallStatus, add_listener};
 
 const SEEDS: usize = 20_000;
@@ -30,8 +30,8 @@ const COMMAND: &str = "cargo test -p timeout-tests --test calls stressed_calls";
 /// Adds and removes listeners; each must receive an outcome at most once.
 fn come_and_go(times: u64) {
     for _ in 0..times {
-        let heard = Arc::<Mutex<HashSet<_>>>::default();
-        let (sink, twice) = (Arc::clone(&heard), Arc::<AtomicBool>::default());
+        let received = Arc::<Mutex<HashSet<_>>>::default();
+        let (sink, twice) = (Arc::clone(&received), Arc::<AtomicBool>::default());
         let doubled = Arc::clone(&twice);
         let _listener = add_listener(move |event| {
             let is_news = sink
@@ -84,8 +84,8 @@ fn run(scenario: &Scenario) -> Vec<Option<CallStatus>> {
 
 /// Runs the scenario of `seed`. On failure, prints the command that repeats it.
 fn try_seed(seed: u64) -> Vec<Option<CallStatus>> {
-    let ending = catch_unwind(|| ends(move || run(&Scenario::of(seed))));
-    ending.unwrap_or_else(|panic| {
+    let outcome = catch_unwind(|| must_return(move || run(&Scenario::of(seed))));
+    outcome.unwrap_or_else(|panic| {
         let scenario = Scenario::of(seed);
         eprintln!(
             "seed {seed} failed; run it again with {VARIABLE}={seed} {COMMAND}\n{scenario:#?}"
@@ -101,16 +101,16 @@ fn calls_that_end_close_to_their_limits_keep_the_rules() {
         return (0..AGAIN).for_each(|_| drop(try_seed(seed)));
     }
     let (start, seen) = (Instant::now(), Mutex::new(HashMap::new()));
-    crowd(AT_ONCE, SEEDS, |seed| {
+    run_concurrently(AT_ONCE, SEEDS, |seed| {
         if start.elapsed() < ENOUGH {
-            for ending in try_seed(seed as u64) {
-                *seen.lock().unwrap().entry(ending).or_insert(0) += 1;
+            for outcome in try_seed(seed as u64) {
+                *seen.lock().unwrap().entry(outcome).or_insert(0) += 1;
             }
         }
     });
     let seen = seen.into_inner().unwrap();
     println!("after {:?}: {seen:?}", start.elapsed());
-    let endings = [
+    let outcomes = [
         CallStatus::Ok,
         CallStatus::Failed,
         CallStatus::TimedOut,
@@ -118,7 +118,7 @@ fn calls_that_end_close_to_their_limits_keep_the_rules() {
         CallStatus::UpstreamCancelled,
         CallStatus::NotStarted,
     ];
-    for ending in endings.map(Some).into_iter().chain([None]) {
-        assert!(seen.contains_key(&ending), "no call ended as {ending:?}");
+    for outcome in outcomes.map(Some).into_iter().chain([None]) {
+        assert!(seen.contains_key(&outcome), "no call ended as {outcome:?}");
     }
 }

@@ -119,7 +119,7 @@ fn every_call_runner_returns_a_result() {
     for result in calls(|_| Err(AppError::Own)) {
         assert!(matches!(result, Err(AppError::Own)), "{result:?}");
     }
-    for result in calls(|token| Ok(support::until_fired(&token)?)) {
+    for result in calls(|token| Ok(support::until_cancelled(&token)?)) {
         assert!(
             matches!(&result, Err(AppError::Late(error)) if error.is_timed_out()),
             "{result:?}"
@@ -174,7 +174,7 @@ fn a_clock_sets_timestamps_and_does_not_affect_the_limit() {
     for way in EVERY_WAY {
         let recorder = record("timeout_policy::clock");
         let timeout = limit("timeout_policy::clock", short()).with_clock(|| SystemTime::UNIX_EPOCH);
-        let outcome = way.run(&timeout, |token| support::until_fired(&token));
+        let outcome = way.run(&timeout, |token| support::until_cancelled(&token));
         assert_timed_out(way, &outcome);
         recorder.wait_for(2);
         for event in recorder.events() {

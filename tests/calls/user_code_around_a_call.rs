@@ -1,13 +1,13 @@
 //! Options, arguments and conversions are user code that runs before or after an operation.
 //! If it panics or makes calls, the outcome stays the same and the next call works.
 
-use crate::{crowd, support, user_code};
+use crate::{concurrent, support, user_code};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{EVERY_WAY, LONG, TIMED, Way, record, short, until_fired};
+use support::{EVERY_WAY, LONG, TIMED, Way, record, short, until_cancelled};
 use timeout_runtime::{
     CancelToken, Cause, Deadline, Ending, EventKind, Failure, FromTimeout, TimeoutError,
 };
@@ -47,7 +47,8 @@ fn an_option_may_panic_or_make_calls() {
             let ended = caught(|| options::call(way, (place, Act::Panics)));
             assert!(ended.is_none(), "{way:?}, option {place}: {ended:?}");
             assert_eq!(recorder.kinds(), [], "{way:?}, option {place}");
-            let result = crowd::ends(move || options::call(way, (place, Act::ReEnters)));
+            let result =
+                concurrent::must_return(move || options::call(way, (place, Act::ReEnters)));
             assert_eq!(result.unwrap(), 7, "{way:?}, option {place}");
             assert_eq!(recorder.wait_for(1), [EventKind::Succeeded], "{way:?}");
         }
@@ -95,7 +96,7 @@ impl FromTimeout for Reply {
 annotated! {
     mod fault, [name = "around::fault", ms = short()], () -> Result<u32, Fault> {
         let token: CancelToken = cancel_token;
-        until_fired(&token).map_err(|error| Fault(error.cause()))
+        until_cancelled(&token).map_err(|error| Fault(error.cause()))
     }
 }
 

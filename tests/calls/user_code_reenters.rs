@@ -1,7 +1,7 @@
-//! Rule 10: user code may make calls, add and remove listeners, register callbacks and cancel
+//! User code may make calls, add and remove listeners, register callbacks and cancel
 //! tokens anywhere, without a deadlock or endless recursion.
 
-use crate::{crowd, panics, support, user_code};
+use crate::{concurrent, panics, support, user_code};
 use std::error::Error;
 use std::fmt;
 use std::panic::panic_any;
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use support::{
     APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, TIMED, assert_timed_out, block_on, limit, record,
-    short, until_fired,
+    short, until_cancelled,
 };
 use timeout_runtime::{CancelToken, EventKind, Outcome, Timeout, TimeoutError};
 use user_code::{Act, caught, works};
@@ -21,7 +21,7 @@ use user_code::{Act, caught, works};
 #[test]
 fn a_clock_that_makes_calls_of_its_own_policy_does_not_recurse_for_ever() {
     for way in EVERY_WAY {
-        crowd::ends(move || {
+        concurrent::must_return(move || {
             static CALLS: AtomicUsize = AtomicUsize::new(0);
 
             let recorder = record("reenters::clock");
@@ -33,7 +33,7 @@ fn a_clock_that_makes_calls_of_its_own_policy_does_not_recurse_for_ever() {
                 let inside = policy
                     .get()
                     .map(|own| way.run(own, |_| Ok::<_, TimeoutError>(7)));
-                assert!(inside.is_some_and(|ending| ending.is_success()));
+                assert!(inside.is_some_and(|outcome| outcome.is_success()));
                 SystemTime::UNIX_EPOCH
             });
             own.set(timeout.clone()).unwrap();
@@ -107,7 +107,7 @@ fn a_reason_that_panics_or_makes_calls_when_dropped_changes_no_outcome() {
             let outcome = way.run(&limit("reenters::reason", LONG), move |token| {
                 token.cancel_with(Reason(act));
                 sender.send(token.clone()).unwrap();
-                until_fired(&token).map_err(|error| error.cause())
+                until_cancelled(&token).map_err(|error| error.cause())
             });
             assert!(
                 matches!(outcome, Outcome::Cancelled(_)),
@@ -191,12 +191,12 @@ fn a_callback_may_use_the_whole_api() {
                     at_deadline.send("deadline").unwrap();
                 })
                 .forget();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_timed_out(way, &outcome);
         assert_eq!(done.recv_timeout(SOON), Ok("deadline"), "{way:?}");
     }
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let token = CancelToken::new();
         let ran = Arc::<AtomicUsize>::default();
         let call = || {
@@ -263,10 +263,10 @@ fn a_late_result_may_use_the_whole_api() {
 #[test]
 fn a_listener_may_use_the_whole_api() {
     for way in EVERY_WAY {
-        crowd::ends(move || {
-            let heard = Arc::<AtomicUsize>::default();
+        concurrent::must_return(move || {
+            let received = Arc::<AtomicUsize>::default();
             let timeout = |ms| {
-                let count = Arc::clone(&heard);
+                let count = Arc::clone(&received);
                 limit("reenters::listener", ms).with_listener(move |_| {
                     Act::ReEnters.act();
                     count.fetch_add(1, Ordering::SeqCst);
@@ -274,10 +274,10 @@ fn a_listener_may_use_the_whole_api() {
             };
             let in_time = way.run(&timeout(LONG), |_| Ok::<_, TimeoutError>(7));
             assert!(matches!(in_time, Outcome::Success(7)), "{way:?}");
-            let expires = way.run(&timeout(short()), |token| until_fired(&token));
+            let expires = way.run(&timeout(short()), |token| until_cancelled(&token));
             assert!(matches!(expires, Outcome::TimedOut(_)), "{way:?}");
             support::eventually("all three events are received", || {
-                heard.load(Ordering::SeqCst) == 3
+                received.load(Ordering::SeqCst) == 3
             });
         });
     }
@@ -297,6 +297,10 @@ annotated! {
 #[test]
 fn a_fallback_may_use_the_whole_api() {
     for way in TIMED {
-        assert_eq!(crowd::ends(move || falls_back::call(way)), 0, "{way:?}");
+        assert_eq!(
+            concurrent::must_return(move || falls_back::call(way)),
+            0,
+            "{way:?}"
+        );
     }
 }

@@ -1,12 +1,12 @@
 //! Nested calls share the time of their enclosing call, and none of them extends it.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crowd::crowd;
-use support::{APART, EVERY_WAY, Gate, LONG, SOON, Way, limit, short, until_fired};
+use concurrent::run_concurrently;
+use support::{APART, EVERY_WAY, Gate, LONG, SOON, Way, limit, short, until_cancelled};
 use timeout_runtime::{Cause, Deadline, Outcome, TimeoutError};
 
 /// Number of table rows that run at the same time.
@@ -91,7 +91,7 @@ async fn in_paused_time_the_second_nested_call_has_exactly_the_time_left() {
 #[test]
 fn a_call_that_retries_timeouts_ends_at_its_own_limit() {
     let pairs = pairs();
-    crowd(AT_ONCE, pairs.len(), |row| {
+    run_concurrently(AT_ONCE, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
         let (sender, causes) = mpsc::channel();
         let outer = limit("budgets::retries", brief() * 2);
@@ -99,7 +99,7 @@ fn a_call_that_retries_timeouts_ends_at_its_own_limit() {
             let start = Instant::now();
             while start.elapsed() < SOON {
                 let inner = limit("budgets::attempt", brief() / 4);
-                let outcome = inner_way.run(&inner, |token| until_fired(&token));
+                let outcome = inner_way.run(&inner, |token| until_cancelled(&token));
                 sender.send(cause(&outcome)).unwrap();
                 if cause(&outcome) == Some(Cause::DeadlineExceeded) {
                     return outcome.into_result();
@@ -123,7 +123,7 @@ fn a_call_that_retries_timeouts_ends_at_its_own_limit() {
 #[test]
 fn a_call_that_retries_errors_ends_at_its_own_limit() {
     let pairs = pairs();
-    crowd(4, pairs.len(), |row| {
+    run_concurrently(4, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
         let (sender, last) = mpsc::channel();
         let outer = limit("budgets::errors", brief());
@@ -153,12 +153,12 @@ fn a_call_that_retries_errors_ends_at_its_own_limit() {
 #[test]
 fn of_equal_limits_only_the_enclosing_call_reports_a_timeout() {
     let pairs = pairs();
-    crowd(AT_ONCE, pairs.len(), |row| {
+    run_concurrently(AT_ONCE, pairs.len(), |row| {
         let (outer_way, inner_way) = pairs[row];
         let (sender, inside) = mpsc::channel();
         let outcome = outer_way.run(&limit("budgets::equal", brief()), move |_| {
             let inner = limit("budgets::equal", brief());
-            let outcome = inner_way.run(&inner, |token| until_fired(&token));
+            let outcome = inner_way.run(&inner, |token| until_cancelled(&token));
             sender.send(cause(&outcome)).unwrap();
             outcome.into_result()
         });
@@ -218,7 +218,7 @@ fn the_nearest_of_three_limits_is_a_timeout_of_its_call_and_a_deadline_below() {
             .iter()
             .flat_map(|&way| (0..3).map(move |nearest| ([way; 3], nearest))),
     );
-    crowd(AT_ONCE, rows.len(), |row| {
+    run_concurrently(AT_ONCE, rows.len(), |row| {
         let (ways, nearest) = rows[row];
         let (sender, inside) = mpsc::channel();
         level(ways, nearest, 0, &sender);
@@ -255,7 +255,7 @@ fn level(
             token.check()
         } else {
             drop(send);
-            until_fired(&token).map(drop)
+            until_cancelled(&token).map(drop)
         }
     });
     sender.send((level, cause(&outcome))).unwrap();

@@ -2,18 +2,18 @@
 //! restored when the call ends, whatever its outcome.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, panics, support};
+use crate::{concurrent, panics, support};
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crowd::crowd;
+use concurrent::run_concurrently;
 use futures::FutureExt;
 use support::{
     ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, limit, poll_once, short,
-    until_fired,
+    until_cancelled,
 };
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
 use tokio::runtime::{Builder, Runtime};
@@ -22,13 +22,13 @@ use tokio::runtime::{Builder, Runtime};
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     deadline: Deadline,
-    hears: bool,
+    is_cancelled: bool,
 }
 
 impl Seen {
     const NOTHING: Self = Self {
         deadline: Deadline::never(),
-        hears: false,
+        is_cancelled: false,
     };
 
     /// Observes the current context; this cancels `mark`.
@@ -36,10 +36,13 @@ impl Seen {
         let deadline = Deadline::current();
         let tokens = [CancelToken::current(), CallContext::current().token()];
         mark.cancel();
-        let [hears, also] = tokens.map(|token| token.is_cancelled());
-        assert_eq!(hears, also);
+        let [is_cancelled, in_context] = tokens.map(|token| token.is_cancelled());
+        assert_eq!(is_cancelled, in_context);
         assert_eq!(CallContext::current().deadline(), deadline);
-        Self { deadline, hears }
+        Self {
+            deadline,
+            is_cancelled,
+        }
     }
 }
 
@@ -52,12 +55,19 @@ fn marked() -> (CallContext, CancelToken, Seen) {
     let context = CallContext::detached()
         .with_token(&mark)
         .with_deadline(deadline);
-    let hears = true;
-    (context, mark, Seen { deadline, hears })
+    let is_cancelled = true;
+    (
+        context,
+        mark,
+        Seen {
+            deadline,
+            is_cancelled,
+        },
+    )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum OutcomeKind {
     Success,
     Error,
     Panic,
@@ -66,22 +76,22 @@ enum Ending {
     Dropped,
 }
 
-const ENDINGS: [Ending; 6] = [
-    Ending::Success,
-    Ending::Error,
-    Ending::Panic,
-    Ending::TimedOut,
-    Ending::Cancelled,
-    Ending::Dropped,
+const EVERY_OUTCOME: [OutcomeKind; 6] = [
+    OutcomeKind::Success,
+    OutcomeKind::Error,
+    OutcomeKind::Panic,
+    OutcomeKind::TimedOut,
+    OutcomeKind::Cancelled,
+    OutcomeKind::Dropped,
 ];
 
-impl Ending {
+impl OutcomeKind {
     fn operate(self, token: &CancelToken) -> Result<u32, &'static str> {
         match self {
             Self::Success => return Ok(7),
             Self::Error => {}
             Self::Panic => panic!("{}", panics::WANTED),
-            Self::TimedOut => drop(until_fired(token)),
+            Self::TimedOut => drop(until_cancelled(token)),
             Self::Cancelled => token.cancel(),
             Self::Dropped => unreachable!("it is asynchronous"),
         }
@@ -149,15 +159,15 @@ fn the_context_is_the_same_before_and_after_a_call() {
     let runtime = single();
     let _inside = runtime.enter();
     for way in EVERY_WAY {
-        for ending in ENDINGS {
+        for kind in EVERY_OUTCOME {
             let (context, mark, seen) = marked();
             context.run(|| {
-                block_on(ending.make(way));
-                assert_eq!(Seen::by(&mark), seen, "{way:?}: {ending:?}");
+                block_on(kind.make(way));
+                assert_eq!(Seen::by(&mark), seen, "{way:?}: {kind:?}");
             });
-            assert_eq!(Seen::by(&mark), Seen::NOTHING, "{way:?}: {ending:?}");
-            if block_on(ending.make(way)) {
-                assert_eq!(Seen::by(&mark), Seen::NOTHING, "{way:?}: {ending:?}");
+            assert_eq!(Seen::by(&mark), Seen::NOTHING, "{way:?}: {kind:?}");
+            if block_on(kind.make(way)) {
+                assert_eq!(Seen::by(&mark), Seen::NOTHING, "{way:?}: {kind:?}");
             }
         }
     }
@@ -169,25 +179,25 @@ fn after_a_nested_call_the_enclosing_context_is_current_again() {
     panics::record_panics();
     let pairs = EVERY_WAY.map(|outer| EVERY_WAY.map(|inner| (outer, inner)));
     let pairs = pairs.concat();
-    crowd(5, pairs.len(), |row| {
+    run_concurrently(5, pairs.len(), |row| {
         let (outer_way, way) = pairs[row];
-        for ending in ENDINGS {
+        for kind in EVERY_OUTCOME {
             let outcome = outer_way.run(&graceful("context::around"), move |token| {
                 let runtime = single();
                 let before = (Deadline::current(), token.deadline());
                 {
                     let _inside = runtime.enter();
-                    block_on(ending.make(way));
+                    block_on(kind.make(way));
                 }
                 runtime.shutdown_background();
                 let after = (Deadline::current(), token.deadline());
-                Ok::<_, TimeoutError>((before == after, Seen::by(&token).hears))
+                Ok::<_, TimeoutError>((before == after, Seen::by(&token).is_cancelled))
             });
             let found = outcome.success();
             assert_eq!(
                 found,
                 Some((true, true)),
-                "{ending:?} {way:?} in {outer_way:?}"
+                "{kind:?} {way:?} in {outer_way:?}"
             );
         }
     });
@@ -199,12 +209,12 @@ fn a_call_leaves_no_context_on_an_executors_thread() {
     panics::record_panics();
     let runtime = single();
     for way in EVERY_WAY {
-        for ending in ENDINGS {
+        for kind in EVERY_OUTCOME {
             let (context, mark, _) = marked();
-            let call = context.scope(ending.make(way));
+            let call = context.scope(kind.make(way));
             block_on(runtime.spawn(call)).unwrap();
             let after = block_on(runtime.spawn(async move { Seen::by(&mark) }));
-            assert_eq!(after.unwrap(), Seen::NOTHING, "{way:?}: {ending:?}");
+            assert_eq!(after.unwrap(), Seen::NOTHING, "{way:?}: {kind:?}");
         }
     }
 }
@@ -241,9 +251,9 @@ fn a_call_leaves_no_context_on_a_worker() {
         let runtime = single();
         let _inside = runtime.enter();
         for way in [Way::SyncWorker, Way::AsyncWorker] {
-            for ending in ENDINGS {
+            for kind in EVERY_OUTCOME {
                 let (context, mark, seen) = marked();
-                context.run(|| block_on(ending.make(way)));
+                context.run(|| block_on(kind.make(way)));
                 // Callbacks of a deadline run on workers, outside any call.
                 let (sender, found) = mpsc::channel();
                 let outcome = Way::SyncWorker.run(&limit("context::after", 300), move |token| {
@@ -254,25 +264,25 @@ fn a_call_leaves_no_context_on_a_worker() {
                         .on_cancel(move || send.send((true, Seen::by(&by))).unwrap())
                         .forget();
                     sender.send((later, Seen::by(&mark))).unwrap();
-                    until_fired(&token)
+                    until_cancelled(&token)
                 });
                 assert_timed_out(way, &outcome);
                 let (later, inside) = found.recv_timeout(SOON).unwrap();
-                assert!(!later && !inside.hears, "{way:?}: {ending:?}");
+                assert!(!later && !inside.is_cancelled, "{way:?}: {kind:?}");
                 assert_eq!(inside.deadline.min(seen.deadline), inside.deadline);
                 let (_, callback) = found.recv_timeout(SOON).unwrap();
-                assert_eq!(callback, Seen::NOTHING, "{way:?}: {ending:?}");
+                assert_eq!(callback, Seen::NOTHING, "{way:?}: {kind:?}");
             }
         }
     });
 }
 
-/// A thread or task started by an operation inherits the context only if told to by `run` or
+/// A thread or task started by an operation inherits the context only if passed on by `run` or
 /// `scope`.
 #[test]
 fn a_context_is_inherited_by_threads_and_tasks_only_explicitly() {
     for way in EVERY_WAY {
-        let outcome = way.run(&graceful("context::carried"), move |token| {
+        let outcome = way.run(&graceful("context::inherited"), move |token| {
             let look = || {
                 let inner = limit("context::helper", LONG * 2);
                 let outcome = inner.inline().outcome(Ok::<_, TimeoutError>);
@@ -280,12 +290,12 @@ fn a_context_is_inherited_by_threads_and_tasks_only_explicitly() {
                 (Deadline::current(), inner)
             };
             let context = CallContext::current();
-            let carried = context.clone();
+            let inherited = context.clone();
             let runtime = single();
             let task = runtime.spawn(context.scope(async move { look() }));
             let bare_task = runtime.spawn(async move { look() });
             let seen = [
-                thread::spawn(move || carried.run(look)).join().unwrap(),
+                thread::spawn(move || inherited.run(look)).join().unwrap(),
                 block_on(task).unwrap(),
                 thread::spawn(look).join().unwrap(),
                 block_on(bare_task).unwrap(),
@@ -297,14 +307,14 @@ fn a_context_is_inherited_by_threads_and_tasks_only_explicitly() {
         });
         let (deadline, seen) = outcome.success().expect("a result within the grace");
         for (n, (found, token)) in seen.into_iter().enumerate() {
-            let is_carried = n < 2;
-            let expected = if is_carried {
+            let is_inherited = n < 2;
+            let expected = if is_inherited {
                 deadline
             } else {
                 Deadline::never()
             };
             assert_eq!(found, expected, "{way:?}, {n}");
-            let cause = is_carried.then_some(Cause::Cancelled);
+            let cause = is_inherited.then_some(Cause::Cancelled);
             assert_eq!(token.cause(), cause, "{way:?}, {n}");
         }
     }

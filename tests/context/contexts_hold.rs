@@ -1,13 +1,13 @@
 //! Calls in unusual contexts get the right outcome and restore the context afterwards. The contexts
 //! have ended, never end, are very deep or wide, or change while their tokens are cancelled.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use crowd::{crowd, ends};
+use concurrent::{must_return, run_concurrently};
 use support::{
-    EVERY_WAY, Gate, SOON, Way, eventually, limit, record, short, short_limit, until_fired,
+    EVERY_WAY, Gate, SOON, Way, eventually, limit, record, short, short_limit, until_cancelled,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, EventKind, Outcome, TimeoutError,
@@ -49,7 +49,7 @@ fn contexts_that_are_over() -> Vec<(&'static str, CallContext, Cause)> {
         let mut token = None;
         let outcome = limit("contexts_hold::before", 1).inline().outcome(|own| {
             token = Some(own.clone());
-            until_fired(&own)
+            until_cancelled(&own)
         });
         assert!(matches!(outcome, Outcome::TimedOut(_)));
         token.unwrap()
@@ -148,7 +148,7 @@ fn a_context_without_a_deadline_changes_no_limit() {
     for (place, context) in contexts.iter().enumerate() {
         assert_eq!(context.deadline(), Deadline::never(), "{place}");
         assert_eq!(context.deadline().remaining(), None, "{place}");
-        crowd(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
+        run_concurrently(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
             let way = EVERY_WAY[number];
             let calls = limit("contexts_hold::no_end", LONG).with_grace(Duration::MAX);
             let seen = context.run(|| {
@@ -168,7 +168,7 @@ fn a_context_without_a_deadline_changes_no_limit() {
             assert_eq!(seen.success(), Some(None), "{place}, {way:?}");
             let short = context.run(|| {
                 way.run(&limit("contexts_hold::short", short()), |token| {
-                    until_fired(&token)
+                    until_cancelled(&token)
                 })
             });
             assert!(
@@ -196,7 +196,7 @@ fn the_nearest_of_many_deadlines_holds() {
             further.run(|| {
                 assert_eq!(Deadline::current(), nearest);
                 way.run(&limit("contexts_hold::nearest", LONG), |token| {
-                    until_fired(&token)
+                    until_cancelled(&token)
                 })
             })
         });
@@ -259,7 +259,7 @@ const EVERYTHING: [Does; 8] = [
 struct Tree {
     root: CancelToken,
     sibling: CancelToken,
-    crowd: Vec<CancelToken>,
+    children: Vec<CancelToken>,
 }
 
 impl Does {
@@ -321,14 +321,14 @@ impl Does {
 fn callbacks_may_change_the_tree_of_tokens_that_is_cancelled() {
     for does in EVERYTHING {
         for by_root in [true, false] {
-            crowd(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
+            run_concurrently(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
                 let way = EVERY_WAY[number];
                 let case = format!("{does:?}, by root: {by_root}, {way:?}");
-                let (outcome, messages) = ends(move || {
+                let (outcome, messages) = must_return(move || {
                     let root = CancelToken::new();
                     let tree = Tree {
                         sibling: root.child(),
-                        crowd: (0..50).map(|_| root.child()).collect(),
+                        children: (0..50).map(|_| root.child()).collect(),
                         root,
                     };
                     cancel_during(does, by_root, way, tree)
@@ -355,7 +355,7 @@ fn cancel_during(
 ) -> (Outcome<u32, TimeoutError>, usize) {
     let (root, sibling) = (tree.root.clone(), tree.sibling.clone());
     // These tokens are on both sides of the call in the root's list of children.
-    let beside: Vec<_> = tree.crowd.iter().map(CancelToken::child).collect();
+    let beside: Vec<_> = tree.children.iter().map(CancelToken::child).collect();
     let context = CallContext::detached().with_token(&root);
     let tree = Arc::new(Mutex::new(Some(tree)));
     let (report, reports) = mpsc::channel();
@@ -375,7 +375,7 @@ fn cancel_during(
             let acts = move || does.act(&own, &tree, &report);
             token.on_cancel(acts).forget();
             started.open();
-            until_fired(&token)
+            until_cancelled(&token)
         })
     });
     if let Some(canceller) = canceller {

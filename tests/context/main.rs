@@ -3,8 +3,8 @@
 #[macro_use]
 #[path = "../support/annotated.rs"]
 mod annotated;
-#[path = "../support/crowd.rs"]
-mod crowd;
+#[path = "../support/concurrent.rs"]
+mod concurrent;
 #[path = "../support/own_process.rs"]
 mod own_process;
 #[path = "../support/panics.rs"]
@@ -19,7 +19,7 @@ mod context_is_restored;
 mod contexts_hold;
 mod deadline_arithmetic;
 mod deadlines_of_child_processes;
-mod nearest_end_names_the_cause;
+mod nearest_deadline_names_the_cause;
 mod propagators;
 mod thread_ends;
-mod what_a_worker_carries;
+mod what_a_worker_inherits;

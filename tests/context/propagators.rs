@@ -19,7 +19,7 @@ use timeout_runtime::{
 use user_code::{Act, WANTED, caught, works};
 
 thread_local! {
-    static LABEL: Cell<&'static str> = const { Cell::new("nobody's") };
+    static LABEL: Cell<&'static str> = const { Cell::new("no label") };
 }
 
 /// Restores the previous label when dropped.
@@ -97,16 +97,16 @@ fn captured_values_are_in_place_everywhere_and_removed_afterwards() {
         for way in EVERY_WAY {
             let handle = propagate_label();
             assert_eq!(found(way), "the caller's", "{way:?}");
-            LABEL.set("somebody else's");
-            assert_eq!(found(way), "somebody else's", "{way:?}");
+            LABEL.set("another label");
+            assert_eq!(found(way), "another label", "{way:?}");
             LABEL.set("the caller's");
             drop(handle);
             let expected = if way.abandons() {
-                "nobody's"
+                "no label"
             } else {
                 "the caller's"
             };
-            assert_eq!(found(way), expected, "{way:?}: left behind");
+            assert_eq!(found(way), expected, "{way:?}: a label remains");
         }
     });
 }
@@ -130,7 +130,7 @@ fn captured_values_propagate_to_nested_calls() {
 
 /// A caller must not continue while its captured values, such as a span, are still in use.
 #[test]
-fn captured_values_are_left_and_dropped_before_the_caller_continues() {
+fn captured_values_are_exited_and_dropped_before_the_caller_continues() {
     in_own_process(|| {
         LABEL.set("the caller's");
         let log = Log::default();
@@ -354,7 +354,7 @@ fn a_removed_propagator_is_kept_only_by_started_calls() {
             });
             assert_eq!(
                 seen.success(),
-                Some(("the caller's", "nobody's")),
+                Some(("the caller's", "no label")),
                 "{way:?}"
             );
             let drops = Drops::default();
@@ -428,8 +428,8 @@ fn assert_propagated(way: Way, ends: Ends, why: &str) {
             assert_eq!(recorder.wait_for(1).len(), 1, "{why}");
         }
         (Ends::Late, Some(Outcome::TimedOut(_))) => {
-            let told = [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded];
-            assert_eq!(recorder.wait_for(2), told, "{why}");
+            let expected = [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded];
+            assert_eq!(recorder.wait_for(2), expected, "{why}");
         }
         (_, outcome) => panic!("{why}: {outcome:?}"),
     }
@@ -458,7 +458,7 @@ fn a_panicking_propagator_changes_no_outcome_and_no_other_propagator() {
         }
         drop(handle);
         for way in APART {
-            assert_eq!(found(way), "nobody's", "{way:?}: left behind");
+            assert_eq!(found(way), "no label", "{way:?}: a label remains");
         }
     });
 }
@@ -497,7 +497,7 @@ fn a_call_sees_no_values_of_the_previous_call_on_its_worker() {
                 let handles = (propagate_label(), acting(place, Act::Panics));
                 assert_propagated(Way::SyncWorker, ends, &format!("{place:?}, {ends:?}"));
                 drop(handles);
-                assert_eq!(found(Way::SyncWorker), "nobody's", "{place:?}, {ends:?}");
+                assert_eq!(found(Way::SyncWorker), "no label", "{place:?}, {ends:?}");
             }
         }
     });

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use support::{
-    Gate, OnDrop, SOON, Way, assert_timed_out, block_on, limit, poll_once, short, until_fired,
+    Gate, OnDrop, SOON, Way, assert_timed_out, block_on, limit, poll_once, short, until_cancelled,
 };
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
@@ -94,7 +94,7 @@ fn tokens_can_be_used_at_the_end_of_a_thread() {
 /// A call must not need a thread-local that is already destroyed.
 #[test]
 fn calls_can_be_made_at_the_end_of_a_thread() {
-    let (sender, endings) = mpsc::channel();
+    let (sender, outcomes) = mpsc::channel();
     at_the_end_of_a_thread(|| {
         let call = |way: Way| {
             let succeeds = way.run(&limit("thread_ends::succeeds", 60_000), |token| {
@@ -103,7 +103,7 @@ fn calls_can_be_made_at_the_end_of_a_thread() {
                 inside.outcome(|_| Ok::<_, TimeoutError>(7)).into_result()
             });
             let times_out = way.run(&limit("thread_ends::times_out", short()), |t| {
-                until_fired(&t)
+                until_cancelled(&t)
             });
             (way, succeeds, times_out)
         };
@@ -112,7 +112,7 @@ fn calls_can_be_made_at_the_end_of_a_thread() {
         drop(ways.map(call));
         move || sender.send(ways.map(call)).unwrap()
     });
-    for (way, succeeds, times_out) in endings.recv_timeout(SOON).unwrap() {
+    for (way, succeeds, times_out) in outcomes.recv_timeout(SOON).unwrap() {
         assert_eq!(succeeds.success(), Some(7), "{way:?}");
         assert_timed_out(way, &times_out);
     }
@@ -122,7 +122,7 @@ fn calls_can_be_made_at_the_end_of_a_thread() {
 #[test]
 fn destructors_of_thread_locals_of_a_worker_may_make_calls() {
     in_own_process(|| {
-        let (sender, endings) = mpsc::channel();
+        let (sender, outcomes) = mpsc::channel();
         // An idle worker ends immediately.
         Settings {
             keep_alive: Duration::ZERO,
@@ -132,14 +132,14 @@ fn destructors_of_thread_locals_of_a_worker_may_make_calls() {
         let outcome = limit("thread_ends::worker", 60_000).outcome(move |_| {
             let act = move || {
                 let inside = limit("thread_ends::in_destructor", 60_000);
-                let ending = inside.outcome(|_| Ok::<_, TimeoutError>(7));
-                sender.send(ending.success()).unwrap();
+                let inside = inside.outcome(|_| Ok::<_, TimeoutError>(7));
+                sender.send(inside.success()).unwrap();
             };
             AT_END.with_borrow_mut(|at_end| at_end.0 = Some(Box::new(act)));
             Ok::<_, TimeoutError>(7)
         });
         assert_eq!(outcome.success(), Some(7));
-        assert_eq!(endings.recv_timeout(SOON), Ok(Some(7)));
+        assert_eq!(outcomes.recv_timeout(SOON), Ok(Some(7)));
     });
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use support::{
     APART, ASYNC, Drops, EVERY_WAY, Gate, LONG, SOON, TIMED, Way, assert_timed_out, limit,
-    past_short, poll_once, record, short, short_limit, until_fired,
+    past_short, poll_once, record, short, short_limit, until_cancelled,
 };
 use timeout_runtime::{
     CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
@@ -22,9 +22,9 @@ fn the_outcome_event_is_delivered_before_the_call_returns() {
         token.cancel();
         token.check().map(|()| 7)
     };
-    let stops: Op = |token| until_fired(&token);
+    let stops: Op = |token| until_cancelled(&token);
     for way in EVERY_WAY {
-        for (ms, op, verdict) in [
+        for (ms, op, expected) in [
             (LONG, succeeds, EventKind::Succeeded),
             (LONG, cancels, EventKind::Cancelled),
             (short(), stops, EventKind::TimedOut),
@@ -32,7 +32,7 @@ fn the_outcome_event_is_delivered_before_the_call_returns() {
             let recorder = record("event_order::first");
             let _ = way.run(&limit("event_order::first", ms), op);
             let events = recorder.kinds();
-            assert_eq!(events.first(), Some(&verdict), "{way:?}");
+            assert_eq!(events.first(), Some(&expected), "{way:?}");
             if events[0] != EventKind::Succeeded {
                 // Wait for the late event, so that the next round does not receive it.
                 recorder.wait_for(2);
@@ -74,10 +74,10 @@ impl Seen {
 #[test]
 fn the_token_is_cancelled_before_the_outcome_event() {
     for way in EVERY_WAY {
-        let (timeout, sender, seen) = with_token_seen(limit("event_order::fired", short()));
+        let (timeout, sender, seen) = with_token_seen(limit("event_order::cancelled", short()));
         let _ = way.run(&timeout, move |token| {
             sender.send(token.clone()).unwrap();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_eq!(seen.first(), (true, Some(Cause::TimedOut)), "{way:?}");
     }
@@ -198,7 +198,7 @@ fn an_operation_that_ends_during_the_outcome_event_is_reported_after_it() {
                 support::eventually("the value is dropped", || dropped.count() == 1);
                 // Time for a late event that would come too early.
                 std::thread::sleep(Duration::from_millis(20));
-                sink.lock().unwrap().push("verdict");
+                sink.lock().unwrap().push("outcome");
             } else {
                 sink.lock().unwrap().push("late");
             }
@@ -212,7 +212,7 @@ fn an_operation_that_ends_during_the_outcome_event_is_reported_after_it() {
         support::eventually("both events are emitted", || {
             events.lock().unwrap().len() == 2
         });
-        assert_eq!(*events.lock().unwrap(), ["verdict", "late"], "{way:?}");
+        assert_eq!(*events.lock().unwrap(), ["outcome", "late"], "{way:?}");
     }
 }
 
@@ -222,7 +222,7 @@ fn a_late_inline_operation_is_reported_between_outcome_and_return() {
     for way in [Way::SyncInline, Way::AsyncInline] {
         let recorder = record("event_order::in_place");
         let _ = way.run(&limit("event_order::in_place", short()), |token| {
-            until_fired(&token)
+            until_cancelled(&token)
         });
         let events = recorder.kinds();
         assert_eq!(events[0], EventKind::TimedOut, "{way:?}");

@@ -1,6 +1,6 @@
 //! A listener may be removed, make calls or panic without effect on results or other listeners.
 
-use crate::{crowd, panics, support};
+use crate::{concurrent, panics, support};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use timeout_runtime::{
 /// The event of its call that the listener reacts to, once.
 #[derive(Clone, Copy, Debug)]
 enum On {
-    SyncVerdict,
-    AsyncVerdict,
-    LateReport,
+    SyncOutcome,
+    AsyncOutcome,
+    LateEvent,
 }
 
 /// How the listener reacts.
@@ -26,16 +26,16 @@ enum Reaction {
     ReplacesItself,
     MakesCalls,
     Panics,
-    DropsWhatMakesACall,
+    DropsValueThatMakesCalls,
 }
 
-const EVERY_ON: [On; 3] = [On::SyncVerdict, On::AsyncVerdict, On::LateReport];
+const EVERY_ON: [On; 3] = [On::SyncOutcome, On::AsyncOutcome, On::LateEvent];
 const EVERY_REACTION: [Reaction; 5] = [
     Reaction::RemovesItself,
     Reaction::ReplacesItself,
     Reaction::MakesCalls,
     Reaction::Panics,
-    Reaction::DropsWhatMakesACall,
+    Reaction::DropsValueThatMakesCalls,
 ];
 
 fn make_calls(name: &'static str) {
@@ -50,16 +50,16 @@ fn make_calls(name: &'static str) {
 /// Makes a call with the outcome that `on` names, and its late event; asserts the result.
 fn call(on: On, name: &'static str) {
     match on {
-        On::SyncVerdict => {
+        On::SyncOutcome => {
             let outcome = limit(name, 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
             assert!(matches!(outcome, Outcome::Success(7)), "{outcome:?}");
         }
-        On::AsyncVerdict => {
+        On::AsyncOutcome => {
             let call = limit(name, 60_000).outcome_async(|_| async { Ok::<_, TimeoutError>(7) });
             let outcome = futures::executor::block_on(call);
             assert!(matches!(outcome, Outcome::Success(7)), "{outcome:?}");
         }
-        On::LateReport => {
+        On::LateEvent => {
             let release = Gate::new();
             let body = release.clone();
             let outcome = limit(name, short()).outcome(move |_| {
@@ -74,8 +74,8 @@ fn call(on: On, name: &'static str) {
 
 fn events_of(on: On) -> Vec<EventKind<'static>> {
     match on {
-        On::SyncVerdict | On::AsyncVerdict => vec![EventKind::Succeeded],
-        On::LateReport => vec![EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
+        On::SyncOutcome | On::AsyncOutcome => vec![EventKind::Succeeded],
+        On::LateEvent => vec![EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded],
     }
 }
 
@@ -99,7 +99,7 @@ fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) 
     );
     let reacted = AtomicBool::new(false);
     let last_handle = Mutex::new(
-        matches!(reaction, Reaction::DropsWhatMakesACall)
+        matches!(reaction, Reaction::DropsValueThatMakesCalls)
             .then(|| Arc::new(OnDrop(move || make_calls(inner)))),
     );
     let listener = add_listener(move |event| {
@@ -110,7 +110,7 @@ fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) 
             return;
         }
         received.fetch_add(1, Ordering::SeqCst);
-        let is_awaited = !matches!(on, On::LateReport) || !event.kind.is_verdict();
+        let is_awaited = !matches!(on, On::LateEvent) || !event.kind.is_verdict();
         if !is_awaited || reacted.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -127,7 +127,7 @@ fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) 
             }
             Reaction::MakesCalls => make_calls(inner),
             Reaction::Panics => panic!("wanted: a listener"),
-            Reaction::DropsWhatMakesACall => {
+            Reaction::DropsValueThatMakesCalls => {
                 let handle = last_handle.lock().unwrap().take();
                 drop(handle);
             }
@@ -163,7 +163,7 @@ fn check(on: On, reaction: Reaction) {
     });
     assert_eq!(subject.received.load(Ordering::SeqCst), received);
     let calls_inside = match reaction {
-        Reaction::MakesCalls | Reaction::DropsWhatMakesACall => 2,
+        Reaction::MakesCalls | Reaction::DropsValueThatMakesCalls => 2,
         _ => 0,
     };
     assert_eq!(inside.kinds(), vec![EventKind::Succeeded; calls_inside]);
@@ -187,7 +187,7 @@ fn a_listeners_reaction_changes_no_result_and_stops_no_events() {
     panics::record_panics();
     for on in EVERY_ON {
         for reaction in EVERY_REACTION {
-            crowd::ends(move || check(on, reaction));
+            concurrent::must_return(move || check(on, reaction));
         }
     }
 }
@@ -197,14 +197,14 @@ fn a_listeners_reaction_changes_no_result_and_stops_no_events() {
 fn listeners_that_make_a_call_at_every_event_do_not_recurse_for_ever() {
     const NAME: &str = "listeners_reenter::ping_pong";
 
-    let told = crowd::ends(|| {
-        let told = Arc::new(AtomicUsize::new(0));
+    let received = concurrent::must_return(|| {
+        let received = Arc::new(AtomicUsize::new(0));
         let _listeners: Vec<_> = (0..3)
             .map(|_| {
-                let told = Arc::clone(&told);
+                let received = Arc::clone(&received);
                 add_listener(move |event| {
                     if event.name == NAME {
-                        told.fetch_add(1, Ordering::SeqCst);
+                        received.fetch_add(1, Ordering::SeqCst);
                         let inside = limit(NAME, 60_000).outcome(|_| Ok::<_, TimeoutError>(()));
                         assert!(inside.is_success(), "{inside:?}");
                     }
@@ -213,10 +213,10 @@ fn listeners_that_make_a_call_at_every_event_do_not_recurse_for_ever() {
             .collect();
         let outcome = limit(NAME, 60_000).outcome(|_| Ok::<_, TimeoutError>(()));
         assert!(outcome.is_success(), "{outcome:?}");
-        told.load(Ordering::SeqCst)
+        received.load(Ordering::SeqCst)
     });
     // Three listeners; each receives the calls of the other two, two levels deep.
-    assert_eq!(told, 3 + 3 * 2 + 3 * 2);
+    assert_eq!(received, 3 + 3 * 2 + 3 * 2);
 }
 
 /// A listener used to be dropped under the registry's lock; its destructor may make calls and
@@ -224,7 +224,7 @@ fn listeners_that_make_a_call_at_every_event_do_not_recurse_for_ever() {
 #[test]
 fn a_listeners_destructor_may_make_calls() {
     panics::record_panics();
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let inside = record("listeners_reenter::holder");
         let holds = (
             OnDrop(|| make_calls("listeners_reenter::holder")),
@@ -239,7 +239,7 @@ fn a_listeners_destructor_may_make_calls() {
             }
         });
         *place.lock().unwrap() = Some(listener);
-        call(On::SyncVerdict, "listeners_reenter::held");
+        call(On::SyncOutcome, "listeners_reenter::held");
         // Another thread may be emitting an event, and drop the listener after that.
         assert_eq!(inside.wait_for(2), vec![EventKind::Succeeded; 2]);
     });
@@ -271,7 +271,7 @@ fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
             });
             assert!(!outcome.is_success(), "{way:?}: {outcome:?}");
         });
-        call(On::SyncVerdict, name);
+        call(On::SyncOutcome, name);
         dropped.wait();
         drop(listener);
         assert_eq!(count.load(Ordering::SeqCst), 1, "{way:?}");

@@ -1,8 +1,8 @@
 //! Tests of events: their order, number and text, their listeners, and what the features `metrics`
 //! and `tracing` record.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
+#[path = "../support/concurrent.rs"]
+mod concurrent;
 #[path = "../support/own_process.rs"]
 mod own_process;
 #[path = "../support/panics.rs"]

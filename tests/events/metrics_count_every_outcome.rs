@@ -9,7 +9,8 @@ use std::thread;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use support::{
-    APART, EVERY_WAY, Gate, LONG, Way, abandon, eventually, limit, poll_once, short, until_fired,
+    APART, EVERY_WAY, Gate, LONG, Way, abandon, eventually, limit, poll_once, short,
+    until_cancelled,
 };
 use timeout_runtime::integrations::metrics::record_events;
 use timeout_runtime::{CallContext, CancelToken, TimeoutError, add_propagator};
@@ -64,10 +65,10 @@ fn every_outcome_is_counted_once_with_its_duration() {
         for _ in 0..2 {
             let _ = way.run(&policy, |_| Err::<(), _>("no"));
         }
-        let _ = way.run(&limit(name, short()), |token| until_fired(&token));
-        let fired = CancelToken::new();
-        fired.cancel();
-        CallContext::detached().with_token(&fired).run(|| {
+        let _ = way.run(&limit(name, short()), |token| until_cancelled(&token));
+        let cancelled = CancelToken::new();
+        cancelled.cancel();
+        CallContext::detached().with_token(&cancelled).run(|| {
             let _ = way.run(&policy, |_| Ok::<_, TimeoutError>(()));
         });
         let expected = [
@@ -82,10 +83,10 @@ fn every_outcome_is_counted_once_with_its_duration() {
             r#"timeout_late_endings_total{,status="abandoned_failed"} 1"#,
         ];
         let is_all = || {
-            let told = metrics_of(name);
+            let lines = metrics_of(name);
             // An operation that stops immediately may end before its caller returns; then it was
             // never abandoned.
-            let (gauge, counted): (Vec<_>, Vec<_>) = told
+            let (gauge, counted): (Vec<_>, Vec<_>) = lines
                 .iter()
                 .partition(|line| line.contains("_abandoned_operations"));
             counted == expected[1..] && gauge.iter().all(|line| *line == expected[0])
@@ -100,7 +101,7 @@ fn every_outcome_is_counted_once_with_its_duration() {
 #[test]
 fn dropped_and_cancelled_calls_are_counted() {
     numbers();
-    let name = "numbers::given_up";
+    let name = "numbers::unfinished";
     let begun = Gate::new();
     let has_begun = begun.clone();
     let token = CancelToken::new();
@@ -112,7 +113,7 @@ fn dropped_and_cancelled_calls_are_counted() {
     CallContext::detached().with_token(&token).run(|| {
         let _ = limit(name, LONG).inline().outcome(|own| {
             begun.open();
-            until_fired(&own)
+            until_cancelled(&own)
         });
     });
     cancels.join().unwrap();
@@ -185,7 +186,7 @@ fn a_propagator_brings_a_local_recorder_to_workers() {
     numbers();
     let recorder = PrometheusBuilder::new().build_recorder();
     let recorder: &'static PrometheusRecorder = Box::leak(Box::new(recorder));
-    let has = |line: &str| recorder.handle().render().lines().any(|told| told == line);
+    let has = |line: &str| recorder.handle().render().lines().any(|text| text == line);
     let call = |name| {
         let (ends, ended) = channel::<()>();
         let begun = Gate::new();

@@ -1,14 +1,14 @@
 //! A call may have any name, and its name is never the name of a thread.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::fmt::{self, Debug};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
 use support::short;
-use support::{EVERY_WAY, Way, limit, record, until_fired};
+use support::{EVERY_WAY, Way, limit, record, until_cancelled};
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, timeout};
 
 fn odd_names() -> [&'static str; 6] {
@@ -100,10 +100,10 @@ impl Debug for Verbatim {
 fn any_name_is_in_the_error_unchanged() {
     in_own_process(|| {
         let names = odd_names();
-        crowd::crowd(names.len(), names.len(), |index| {
+        concurrent::run_concurrently(names.len(), names.len(), |index| {
             for way in EVERY_WAY {
                 let name = names[index];
-                let outcome = way.run(&limit(name, short()), |token| until_fired(&token));
+                let outcome = way.run(&limit(name, short()), |token| until_cancelled(&token));
                 let Outcome::TimedOut(error) = outcome else {
                     panic!("{name:?}, {way:?}: {outcome:?}");
                 };

@@ -1,6 +1,6 @@
 //! Each call emits one outcome event before it returns, and at most one late event after it.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ struct Record {
 #[derive(Default)]
 struct Tally {
     calls: Mutex<Vec<Record>>,
-    answered: Arc<AtomicUsize>,
+    succeeded: Arc<AtomicUsize>,
     failed: Arc<AtomicUsize>,
 }
 
@@ -36,9 +36,9 @@ fn nap(round: usize) -> Duration {
 
 impl Tally {
     /// Returns the end of the operation of round `round`. Every third one fails.
-    fn ending(&self, round: usize) -> impl FnOnce() -> Result<usize, TimeoutError> + use<> {
+    fn outcome(&self, round: usize) -> impl FnOnce() -> Result<usize, TimeoutError> + use<> {
         let fails = round.is_multiple_of(3);
-        let ran = Arc::clone(if fails { &self.failed } else { &self.answered });
+        let ran = Arc::clone(if fails { &self.failed } else { &self.succeeded });
         move || {
             ran.fetch_add(1, Ordering::SeqCst);
             if fails {
@@ -65,10 +65,14 @@ impl Tally {
         let status = outcome.status();
         {
             let events = events.lock().unwrap();
-            let verdict = events
+            let outcome_event = events
                 .first()
                 .expect("the outcome event precedes the return");
-            assert_eq!(verdict.kind.status(), Some(status), "{verdict} {outcome:?}");
+            assert_eq!(
+                outcome_event.kind.status(),
+                Some(status),
+                "{outcome_event} {outcome:?}"
+            );
         }
         if let Outcome::Success(result) = outcome {
             assert_eq!(result, round);
@@ -87,7 +91,7 @@ impl Tally {
     /// Checks that each call has one outcome and at most one late event, and each operation an
     /// event.
     fn check(&self) {
-        let answers = |kind: &EventKind<'_>| {
+        let is_success = |kind: &EventKind<'_>| {
             matches!(
                 kind,
                 EventKind::Succeeded | EventKind::AbandonedWorkerSucceeded
@@ -100,15 +104,15 @@ impl Tally {
             )
         };
         workers::drain(SOON);
-        let answered = self.answered.load(Ordering::SeqCst);
+        let succeeded = self.succeeded.load(Ordering::SeqCst);
         let failed = self.failed.load(Ordering::SeqCst);
         eventually("every result has an event", || {
-            self.late(answers) >= answered
+            self.late(is_success) >= succeeded
         });
         eventually("every failure has an event", || {
             self.late(failures) >= failed
         });
-        assert_eq!(self.late(answers), answered);
+        assert_eq!(self.late(is_success), succeeded);
         assert_eq!(self.late(failures), failed);
 
         let calls = self.calls.lock().unwrap();
@@ -134,9 +138,9 @@ fn check_sequence(events: &[Event<'static>]) {
         "{events:?}"
     );
     match events {
-        [verdict] => assert!(verdict.kind.is_verdict(), "{events:?}"),
-        [verdict, late] => {
-            assert_eq!(verdict.kind, EventKind::TimedOut, "{events:?}");
+        [outcome_event] => assert!(outcome_event.kind.is_verdict(), "{events:?}"),
+        [outcome_event, late] => {
+            assert_eq!(outcome_event.kind, EventKind::TimedOut, "{events:?}");
             assert!(!late.kind.is_verdict(), "{events:?}");
         }
         _ => panic!("{events:?}"),
@@ -147,11 +151,11 @@ fn check_sequence(events: &[Event<'static>]) {
 #[test]
 fn sync_calls_that_end_at_their_limit_emit_one_outcome_event() {
     let tally = Tally::default();
-    crowd::crowd(THREADS, CALLS, |round| {
-        let ending = tally.ending(round);
+    concurrent::run_concurrently(THREADS, CALLS, |round| {
+        let outcome = tally.outcome(round);
         let body = move |_| {
             thread::sleep(nap(round));
-            ending()
+            outcome()
         };
         tally.call(round, "one_event_per_call::sync", |timeout| {
             if round.is_multiple_of(4) {
@@ -169,11 +173,11 @@ fn sync_calls_that_end_at_their_limit_emit_one_outcome_event() {
 fn async_calls_that_end_at_their_limit_emit_one_outcome_event() {
     let tally = Tally::default();
     let runtime = runtime();
-    crowd::crowd(THREADS, CALLS, |round| {
-        let ending = tally.ending(round);
+    concurrent::run_concurrently(THREADS, CALLS, |round| {
+        let outcome = tally.outcome(round);
         let body = move |_| async move {
             tokio::time::sleep(nap(round)).await;
-            ending()
+            outcome()
         };
         tally.call(round, "one_event_per_call::async", |timeout| {
             match round % 4 {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, Once};
 use std::thread;
 
 use support::{
-    APART, EVERY_WAY, Gate, LONG, Way, eventually, limit, poll_once, runtime, short, until_fired,
+    APART, EVERY_WAY, Gate, LONG, Way, eventually, limit, poll_once, runtime, short,
+    until_cancelled,
 };
 use tenant::{TENANT, propagate_tenant};
 use timeout_runtime::integrations::tracing::{propagate_spans, record_events};
@@ -110,7 +111,7 @@ fn an_operation_inherits_its_callers_tenant_span_subscriber_and_runtime() {
                 let runtime = Handle::try_current().ok().map(|handle| handle.id());
                 Ok::<_, TimeoutError>((TENANT.get(), Span::current().id(), runtime))
             };
-            let policy = limit("spans::carries", LONG);
+            let policy = limit("spans::inherits", LONG);
             let found = match way {
                 Way::SyncWorker | Way::SyncInline => way.run(&policy, move |_| look()),
                 _ => support::block_on(way.start(&policy, move |_| async move {
@@ -120,14 +121,18 @@ fn an_operation_inherits_its_callers_tenant_span_subscriber_and_runtime() {
             };
             assert_eq!(found.success(), Some(expected), "{way:?}");
             let spans: Vec<_> = sink.events().into_iter().map(|seen| seen.spans).collect();
-            assert_eq!(spans, ["request"; 2], "{way:?}: operation and ending");
+            assert_eq!(spans, ["request"; 2], "{way:?}: operation and outcome");
             // A later call on the same worker sees none of these values.
             drop((request, scoped));
             TENANT.set(0);
             let outside = way.run(&limit("spans::outside", LONG), |_| {
                 Ok::<_, TimeoutError>((TENANT.get(), Span::current().is_none()))
             });
-            assert_eq!(outside.success(), Some((0, true)), "{way:?}: left behind");
+            assert_eq!(
+                outside.success(),
+                Some((0, true)),
+                "{way:?}: a value remains"
+            );
         }
     });
 }
@@ -230,14 +235,14 @@ fn a_name_is_recorded_on_one_line() {
 fn a_late_event_is_recorded_in_its_callers_span() {
     in_own_process(|| {
         for way in APART {
-            for ends in ["answers", "fails", "panics"] {
+            for ends in ["succeeds", "fails", "panics"] {
                 let seen = recorded(2, || {
                     let gate = Gate::new();
                     let held = gate.clone();
                     let outcome = way.run(&limit("spans::late", short()), move |_| {
                         held.wait();
                         match ends {
-                            "answers" => Ok(()),
+                            "succeeds" => Ok(()),
                             "fails" => Err("late"),
                             _ => panic!("wanted"),
                         }
@@ -249,7 +254,7 @@ fn a_late_event_is_recorded_in_its_callers_span() {
                 let limit = support::short_limit();
                 let start = format!(r#"name="spans::late" call elapsed limit={limit:?} {worker}"#);
                 let (level, message, failure) = match ends {
-                    "answers" => (Level::WARN, "abandoned_succeeded", ""),
+                    "succeeds" => (Level::WARN, "abandoned_succeeded", ""),
                     "fails" => (Level::WARN, "abandoned_failed", "failure=\"late\" "),
                     _ => (Level::ERROR, "abandoned_failed", "failure=panic: wanted "),
                 };
@@ -273,7 +278,7 @@ fn dropped_and_cancelled_calls_are_recorded() {
             let canceller = token.clone();
             let context = timeout_runtime::CallContext::detached().with_token(&token);
             context.run(|| {
-                let policy = limit("spans::given_up", LONG);
+                let policy = limit("spans::unfinished", LONG);
                 let begun = Gate::new();
                 let has_begun = begun.clone();
                 let cancels = thread::spawn(move || {
@@ -282,18 +287,18 @@ fn dropped_and_cancelled_calls_are_recorded() {
                 });
                 let _ = policy.inline().outcome(|own| {
                     begun.open();
-                    until_fired(&own)
+                    until_cancelled(&own)
                 });
                 cancels.join().unwrap();
                 let _ = policy.outcome(|_| Ok::<_, TimeoutError>(()));
             });
-            let mut call = Way::AsyncInline.start(&limit("spans::given_up", LONG), |_| {
+            let mut call = Way::AsyncInline.start(&limit("spans::unfinished", LONG), |_| {
                 std::future::pending::<Result<(), TimeoutError>>()
             });
             assert!(poll_once(&mut call, &Gate::new()).is_pending());
             drop(call);
         });
-        let start = r#"name="spans::given_up" call elapsed limit=60s "#;
+        let start = r#"name="spans::unfinished" call elapsed limit=60s "#;
         let stopped = "failure=TimeoutError";
         let (cancelled, late, others) = (&seen[0], &seen[1], &seen[2..]);
         assert!(late.fields.contains(stopped), "{late:?}");

@@ -1,11 +1,11 @@
 //! Sync calls inside async code, and runtimes that are dropped during calls.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::future::pending;
 use std::sync::mpsc;
 
 use support::short;
-use support::{Gate, OnDrop, limit, record, runtime, until_fired};
+use support::{Gate, OnDrop, limit, record, runtime, until_cancelled};
 use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError};
 use tokio::runtime::{Builder, Runtime};
 
@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 fn succeed_and_time_out() {
     let result = limit("inside_runtimes::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
     assert!(matches!(result, Outcome::Success(7)), "{result:?}");
-    let stops = limit("inside_runtimes::sync", short()).outcome(|token| until_fired(&token));
+    let stops = limit("inside_runtimes::sync", short()).outcome(|token| until_cancelled(&token));
     assert!(matches!(stops, Outcome::TimedOut(_)), "{stops:?}");
 }
 
@@ -24,7 +24,7 @@ fn current_thread() -> Runtime {
 /// A sync call in a task used to fail with "cannot start a runtime from within a runtime".
 #[test]
 fn a_sync_call_works_inside_a_task() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         for runtime in [current_thread(), runtime()] {
             runtime.block_on(async {
                 succeed_and_time_out();
@@ -39,7 +39,7 @@ fn a_sync_call_works_inside_a_task() {
 /// A sync call must neither panic nor deadlock in the blocking pool of the runtime.
 #[test]
 fn a_sync_call_works_on_a_blocking_thread() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         current_thread()
             .block_on(async { tokio::task::spawn_blocking(succeed_and_time_out).await })
             .unwrap();
@@ -51,7 +51,7 @@ fn a_sync_call_works_on_a_blocking_thread() {
 fn a_sync_call_works_in_a_destructor_while_the_runtime_shuts_down() {
     for runtime in [current_thread, runtime] {
         let (done, works) = mpsc::channel();
-        crowd::ends(move || {
+        concurrent::must_return(move || {
             let runtime = runtime();
             let (there, is_there) = mpsc::channel();
             runtime.spawn(async move {
@@ -75,7 +75,7 @@ fn a_runtime_does_not_wait_for_operations_abandoned_on_workers() {
     let release = Gate::new();
     for runtime in [current_thread, runtime] {
         let (sync_body, async_body) = (release.clone(), release.clone());
-        crowd::ends(move || {
+        concurrent::must_return(move || {
             let runtime = runtime();
             let (sync, on_worker) = runtime.block_on(async move {
                 let sync = limit("inside_runtimes::stuck", short()).outcome(move |_| {
@@ -103,12 +103,12 @@ fn a_runtime_does_not_wait_for_operations_abandoned_on_workers() {
 #[test]
 fn a_dropped_runtime_reports_its_abandoned_tasks() {
     let recorder = record("inside_runtimes::task");
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let runtime = runtime();
         let timeout = limit("inside_runtimes::task", short()).cancel_on_timeout(false);
-        let ending: Outcome<(), TimeoutError> =
+        let outcome: Outcome<(), TimeoutError> =
             runtime.block_on(timeout.as_task().outcome_async(|_| pending()));
-        assert!(matches!(ending, Outcome::TimedOut(_)), "{ending:?}");
+        assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
     });
     assert_eq!(
         recorder.wait_for(2),
@@ -123,7 +123,7 @@ fn a_dropped_runtime_reports_its_abandoned_tasks() {
 #[test]
 fn a_runtime_can_be_dropped_during_a_call() {
     let recorder = record("inside_runtimes::dropped");
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let runtime = runtime();
         let (there, is_there) = mpsc::channel();
         let timeout = limit("inside_runtimes::dropped", 600_000);

@@ -1,7 +1,7 @@
 //! Tests of calls on Tokio, smol, other executors and without one, and of their clocks.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
+#[path = "../support/concurrent.rs"]
+mod concurrent;
 #[path = "../support/mod.rs"]
 mod support;
 

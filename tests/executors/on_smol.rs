@@ -1,6 +1,6 @@
 //! Calls on smol: operations wait for its sockets and timers and keep their limits.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::future::pending;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use smol::io::{AsyncReadExt, AsyncWriteExt};
 use smol::net::TcpStream;
 use smol::{Executor, Timer, block_on};
-use support::{Gate, SOON, assert_timed_out, limit, until_fired};
+use support::{Gate, SOON, assert_timed_out, limit, until_cancelled};
 use support::{short, short_limit};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout,
 };
 
-type Ending = Outcome<u8, TimeoutError>;
+type CallOutcome = Outcome<u8, TimeoutError>;
 
 /// Runs `work` on an executor with two threads. `work` receives the executor.
 fn on_two_threads<T, F>(work: impl FnOnce(Arc<Executor<'static>>) -> F) -> T
@@ -35,12 +35,12 @@ where
     })
 }
 
-/// Asks a local peer for a byte. The peer sends one if `answers`, and keeps the connection open.
-async fn ask(answers: bool) -> std::io::Result<u8> {
+/// Asks a local peer for a byte. The peer sends one if `responds`, and keeps the connection open.
+async fn ask(responds: bool) -> std::io::Result<u8> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut stream = TcpStream::connect(listener.local_addr()?).await?;
     let (peer, _) = listener.accept()?;
-    if answers {
+    if responds {
         std::io::Write::write_all(&mut &peer, &[7])?;
     }
     stream.write_all(b"?").await?;
@@ -51,19 +51,19 @@ async fn ask(answers: bool) -> std::io::Result<u8> {
 }
 
 #[timeout(name = "on_smol::ask", ms = short())]
-async fn limited_ask(answers: bool) -> std::io::Result<u8> {
-    ask(answers).await
+async fn limited_ask(responds: bool) -> std::io::Result<u8> {
+    ask(responds).await
 }
 
 #[test]
 fn an_operation_waits_for_sockets_of_smol_until_its_limit() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         block_on(async {
             let begin = Instant::now();
             let silent = limited_ask(false).await.unwrap_err();
             assert_eq!(silent.kind(), std::io::ErrorKind::TimedOut);
             assert!(begin.elapsed() >= short_limit());
-            let result = limit("on_smol::answer", 60_000)
+            let result = limit("on_smol::response", 60_000)
                 .outcome_async(|_| ask(true))
                 .await;
             assert!(matches!(result, Outcome::Success(7)), "{result:?}");
@@ -73,8 +73,8 @@ fn an_operation_waits_for_sockets_of_smol_until_its_limit() {
 
 #[test]
 fn all_limits_of_concurrent_calls_are_kept() {
-    crowd::ends(|| {
-        let endings = on_two_threads(|executor| async move {
+    concurrent::must_return(|| {
+        let outcomes = on_two_threads(|executor| async move {
             let calls = (0..100).map(|at| {
                 executor.spawn(limit("on_smol::crowd", short()).outcome_async(
                     move |token| async move {
@@ -86,22 +86,22 @@ fn all_limits_of_concurrent_calls_are_kept() {
                     },
                 ))
             });
-            let mut endings: Vec<Ending> = Vec::new();
+            let mut outcomes: Vec<CallOutcome> = Vec::new();
             for call in calls.collect::<Vec<_>>() {
-                endings.push(call.await);
+                outcomes.push(call.await);
             }
-            endings
+            outcomes
         });
-        assert_eq!(endings.len(), 100);
-        endings
-            .iter()
-            .for_each(|ending| assert_timed_out("concurrent", ending));
+        assert_eq!(outcomes.len(), 100);
+        for outcome in &outcomes {
+            assert_timed_out("concurrent", outcome);
+        }
     });
 }
 
 #[test]
 fn a_task_of_smol_is_woken_by_a_cancellation_from_another_thread() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let token = CancelToken::new();
         let waits = {
             let token = token.clone();
@@ -119,26 +119,26 @@ fn a_task_of_smol_is_woken_by_a_cancellation_from_another_thread() {
 
 #[test]
 fn a_call_in_a_task_of_smol_ends_at_the_deadline_of_its_context() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let begin = Instant::now();
         let context = CallContext::detached().with_deadline(Deadline::after(short_limit()));
-        let ending = block_on(smol::spawn(context.scope(async {
+        let outcome = block_on(smol::spawn(context.scope(async {
             limit("on_smol::inside", 60_000)
                 .outcome_async(|_| pending::<Result<u8, TimeoutError>>())
                 .await
         })));
-        assert_eq!(ending.status(), CallStatus::DeadlineExceeded);
+        assert_eq!(outcome.status(), CallStatus::DeadlineExceeded);
         assert!(begin.elapsed() >= short_limit());
     });
 }
 
 #[test]
 fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let release = Gate::new();
         let body = release.clone();
         block_on(async move {
-            let result: Ending = limit("on_smol::worker", 60_000)
+            let result: CallOutcome = limit("on_smol::worker", 60_000)
                 .on_worker()
                 .outcome_async(|_| async {
                     Timer::after(Duration::from_millis(1)).await;
@@ -146,7 +146,7 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
                 })
                 .await;
             assert!(matches!(result, Outcome::Success(7)), "{result:?}");
-            let blocks: Ending = limit("on_smol::worker", short())
+            let blocks: CallOutcome = limit("on_smol::worker", short())
                 .on_worker()
                 .outcome_async(move |_| async move {
                     body.wait();
@@ -161,10 +161,10 @@ fn an_operation_on_a_worker_waits_for_timers_of_smol_and_may_block() {
 
 #[test]
 fn a_sync_call_works_inside_a_task_of_smol() {
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         let (result, stops) = on_two_threads(|_| async {
             let result = limit("on_smol::sync", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
-            let stops = limit("on_smol::sync", short()).outcome(|token| until_fired(&token));
+            let stops = limit("on_smol::sync", short()).outcome(|token| until_cancelled(&token));
             (result, stops)
         });
         assert!(matches!(result, Outcome::Success(7)), "{result:?}");

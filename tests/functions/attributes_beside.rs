@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::{block_on, until_fired};
+use support::{block_on, until_cancelled};
 use timeout_runtime::{CancelToken, Deadline, TimeoutError, panic_on_timeout, timeout};
 use tracing::instrument;
 
@@ -130,7 +130,7 @@ mod instrumented {
     #[timeout(ms = limit(hangs))]
     pub(super) fn above(hangs: bool, id: u32) -> CallResult {
         if hangs {
-            return until_fired(&cancel_token);
+            return until_cancelled(&cancel_token);
         }
         Ok(id)
     }
@@ -139,7 +139,7 @@ mod instrumented {
     #[instrument]
     pub(super) fn below(hangs: bool, id: u32) -> CallResult {
         if hangs {
-            return until_fired(&cancel_token);
+            return until_cancelled(&cancel_token);
         }
         Ok(id)
     }
@@ -172,14 +172,14 @@ fn instrument_may_be_above_or_below() {
     let spans = Spans::default();
     tracing::subscriber::with_default(spans.clone(), || {
         for hangs in [false, true] {
-            let endings = [
+            let outcomes = [
                 above(hangs, 7),
                 below(hangs, 7),
                 block_on(async_above(hangs, &7)),
                 block_on(async_below(hangs, &7)),
             ];
-            for ending in endings {
-                match ending {
+            for outcome in outcomes {
+                match outcome {
                     Ok(id) => assert!(!hangs && id == 7),
                     Err(error) => assert!(hangs && error.is_timed_out(), "{error:?}"),
                 }

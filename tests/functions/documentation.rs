@@ -148,7 +148,7 @@ fn text(page: &str) -> String {
 /// The attribute must not show in a signature: no other types, bounds or names, no lost docs, and
 /// no added functions.
 #[test]
-fn rustdoc_shows_the_authors_signature() {
+fn rustdoc_shows_the_signature_of_the_plain_function() {
     let (annotated, mut plain) = (annotated(), plain());
     for (path, pattern, name) in APART {
         let page = plain.get_mut(Path::new(path)).expect(path);

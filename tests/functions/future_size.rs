@@ -111,13 +111,13 @@ fn run<F: Future>(future: F) -> F::Output {
 /// Nested calls used to overflow a small stack, since each level copied the levels below it.
 #[test]
 fn eight_nested_calls_run_on_a_small_stack() {
-    let answer = thread::Builder::new()
+    let result = thread::Builder::new()
         .stack_size(256 << 10)
         .spawn(|| run(a8()))
         .unwrap()
         .join()
         .unwrap();
-    assert_eq!(answer.unwrap(), ARRAY);
+    assert_eq!(result.unwrap(), ARRAY);
 }
 
 #[timeout(name = "future_size::recursive", secs = 60)]

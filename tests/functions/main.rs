@@ -1,5 +1,5 @@
-//! Tests of annotated functions: what the attribute leaves as it is in their behaviour, their size,
-//! their lints and their documentation, also beside attributes of other crates.
+//! Tests of annotated functions: their behaviour, size, lints and documentation are those of the
+//! plain functions, also beside attributes of other crates.
 
 #[path = "../support/own_process.rs"]
 mod own_process;

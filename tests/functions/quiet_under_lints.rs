@@ -41,12 +41,12 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use timeout_runtime::{CancelToken, TimeoutError, timeout};
 
-type Answer = Result<u32, TimeoutError>;
+type CallResult = Result<u32, TimeoutError>;
 
 /// One line.
 #[timeout(secs = 60)]
 #[rustfmt::skip]
-fn one_line() -> Answer { Ok(42) }
+fn one_line() -> CallResult { Ok(42) }
 
 /// Nothing.
 #[timeout(secs = 60, fallback = |_| ())]
@@ -58,7 +58,7 @@ fn nothing_late() {}
 
 /// One number, which is dropped if it is late.
 #[timeout(secs = 60, on_late = drop)]
-async fn one_number() -> Answer {
+async fn one_number() -> CallResult {
     ready(Ok(42)).await
 }
 
@@ -70,66 +70,66 @@ fn nothing_much() {
 
 /// Not used.
 #[timeout(secs = 60)]
-fn not_used(_row: u32) -> Answer {
+fn not_used(_row: u32) -> CallResult {
     Ok(42)
 }
 
 /// Not bound.
 #[timeout(secs = 60)]
-fn not_bound(_: u32, (_, row): (u32, u32)) -> Answer {
+fn not_bound(_: u32, (_, row): (u32, u32)) -> CallResult {
     Ok(row)
 }
 
 /// Changed.
 #[timeout(secs = 60)]
-fn changed(mut row: u32) -> Answer {
+fn changed(mut row: u32) -> CallResult {
     row = row.saturating_add(1);
     Ok(row)
 }
 
 /// A limit without a name.
 #[timeout("1m")]
-fn limit_without_a_name(mut row: u32, _: u32) -> Answer {
+fn limit_without_a_name(mut row: u32, _: u32) -> CallResult {
     row = row.saturating_add(1);
     Ok(row)
 }
 
 /// Only returns.
 #[timeout(secs = 60)]
-fn only_returns(row: u32) -> Answer {
+fn only_returns(row: u32) -> CallResult {
     #![allow(clippy::needless_return)] // The body is what it is.
     return Ok(row);
 }
 
 /// Used by options.
 #[timeout(ms = limit, upstream = stop)]
-fn used_by_options(limit: u64, stop: CancelToken) -> Answer {
+fn used_by_options(limit: u64, stop: CancelToken) -> CallResult {
     Ok(42)
 }
 
 /// Asks.
 #[timeout(secs = 60)]
-fn asks(row: u32) -> Answer {
+fn asks(row: u32) -> CallResult {
     cancel_token.check()?;
     Ok(row)
 }
 
 /// Passes on.
 #[timeout(secs = 60)]
-fn passes_on(cancel_token: &CancelToken) -> Answer {
+fn passes_on(cancel_token: &CancelToken) -> CallResult {
     cancel_token.check()?;
     Ok(42)
 }
 
 /// In place.
 #[timeout(secs = 60, run = "inline")]
-fn in_place(row: &str) -> Answer {
+fn in_place(row: &str) -> CallResult {
     Ok(row.len().try_into().unwrap_or(0))
 }
 
 /// Waits.
 #[timeout(secs = 60)]
-async fn waits(row: &str, mut more: u32) -> Answer {
+async fn waits(row: &str, mut more: u32) -> CallResult {
     more = more.saturating_add(row.len().try_into().unwrap_or(0));
     ready(()).await;
     Ok(more)
@@ -137,13 +137,13 @@ async fn waits(row: &str, mut more: u32) -> Answer {
 
 /// Later.
 #[timeout(secs = 60)]
-fn later(row: u32) -> impl Future<Output = Answer> + Send {
+fn later(row: u32) -> impl Future<Output = CallResult> + Send {
     ready(Ok(row))
 }
 
 /// Only ends by looping.
 #[timeout(secs = 60)]
-fn only_ends_by_looping() -> Answer {
+fn only_ends_by_looping() -> CallResult {
     loop {
         if cancel_token.is_cancelled() || !cancel_token.is_cancelled() {
             break Ok(42);
@@ -157,14 +157,14 @@ struct Table(u32);
 impl Table {
     /// Waits.
     #[timeout(secs = 60)]
-    async fn waits(&self, row: u32) -> Answer {
+    async fn waits(&self, row: u32) -> CallResult {
         ready(()).await;
         Ok(self.0.saturating_add(row))
     }
 
     /// Changes.
     #[timeout(secs = 60)]
-    async fn changes(&mut self) -> Answer {
+    async fn changes(&mut self) -> CallResult {
         ready(()).await;
         self.0 = 42;
         Ok(42)
@@ -172,13 +172,13 @@ impl Table {
 
     /// Scan.
     #[timeout(secs = 60)]
-    fn scan(self: Arc<Self>) -> Answer {
+    fn scan(self: Arc<Self>) -> CallResult {
         Ok(self.0)
     }
 }
 
 /// Polls a future that is ready.
-fn now(future: impl Future<Output = Answer>) -> Answer {
+fn now(future: impl Future<Output = CallResult>) -> CallResult {
     block_on(future)
 }
 
@@ -202,12 +202,12 @@ async fn waits_and_ends() {
 }
 
 #[test]
-fn annotated_functions_are_quiet() -> Result<(), TimeoutError> {
+fn annotated_functions_compile_without_warnings() -> Result<(), TimeoutError> {
     nothing();
     nothing_late();
     nothing_much();
     let mut table = Table(42);
-    let answers = [
+    let values = [
         one_line()?,
         now(one_number())?,
         not_used(1)?,
@@ -226,6 +226,6 @@ fn annotated_functions_are_quiet() -> Result<(), TimeoutError> {
         now(table.changes())?,
         Arc::new(table).scan()?,
     ];
-    assert!(answers.iter().all(|answer| *answer == 42), "{answers:?}");
+    assert!(values.iter().all(|value| *value == 42), "{values:?}");
     Ok(())
 }

@@ -20,7 +20,7 @@ fn left(links: impl Fn()) -> usize {
 }
 
 #[test]
-fn many_links_leave_no_memory_behind() {
+fn dropped_links_keep_no_memory() {
     in_own_process(|| {
         let (ours, theirs) = (CancelToken::new(), CancellationToken::new());
         let from = left(|| drop(CancelToken::from(&theirs)));

@@ -87,7 +87,7 @@ annotated! {
             Ends::Error => own_error(),
             Ends::Panic => panics(),
             Ends::Nested => inner(),
-            Ends::TimedOut => support::until_fired(&cancel_token),
+            Ends::TimedOut => support::until_cancelled(&cancel_token),
         }
     },
     async {
@@ -110,16 +110,16 @@ fn call(way: Way, ends: Ends) {
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         return;
     }
-    let ending = catch_unwind(AssertUnwindSafe(|| match way {
+    let outcome = catch_unwind(AssertUnwindSafe(|| match way {
         Way::SyncWorker | Way::SyncInline => below_parent::call(way, ends),
         _ => block_on(below_parent::start(way, ends)),
     }));
-    match (ends, ending) {
+    match (ends, outcome) {
         (Ends::Panic, Err(payload)) => assert!(payload.is::<Ends>()),
         (Ends::Answer | Ends::Nested | Ends::Dropped, Ok(Ok(7))) => {}
         (Ends::Error, Ok(Err(error))) => assert!(error.is_cancelled()),
         (Ends::TimedOut, Ok(Err(error))) => assert!(error.is_timed_out()),
-        (_, ending) => panic!("{way:?}, {ends:?}: {ending:?}"),
+        (_, outcome) => panic!("{way:?}, {ends:?}: {outcome:?}"),
     }
 }
 
@@ -157,7 +157,7 @@ fn assert_no_growth(runtime: &Runtime, times: usize, what: &str, work: impl Fn()
         work();
     }
     let grown = in_use_after_all(runtime).saturating_sub(before);
-    // A link that is left behind keeps at least a token, which takes twice as much.
+    // A link that is not removed keeps at least a token, which takes twice as much.
     assert!(
         grown < times * 32,
         "{what}: {times} calls kept {grown} bytes"
@@ -166,7 +166,7 @@ fn assert_no_growth(runtime: &Runtime, times: usize, what: &str, work: impl Fn()
 
 /// Only some outcomes used to remove the link to the parent.
 #[test]
-fn calls_leave_no_memory_on_a_parent_that_outlives_them() {
+fn ended_calls_keep_no_memory_on_a_parent_that_outlives_them() {
     in_own_process(|| {
         let calls =
             std::env::var("TIMEOUT_TEST_CALLS").map_or(100_000, |calls| calls.parse().unwrap());

@@ -1,7 +1,7 @@
 //! Tests that run a program and check how its process ends, and of the helper for such tests.
 
-#[path = "../support/crowd.rs"]
-mod crowd;
+#[path = "../support/concurrent.rs"]
+mod concurrent;
 #[path = "../support/own_process.rs"]
 mod own_process;
 #[path = "../support/program.rs"]

@@ -1,6 +1,6 @@
 //! A process ends when `main` ends, even with abandoned operations and blocked workers.
 
-use crate::{crowd, program, support};
+use crate::{concurrent, program, support};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,10 @@ fn runs() -> usize {
 const PROMPT: Duration = Duration::from_secs(30);
 
 /// Runs the program repeatedly; it must end promptly with `code`, and print nothing unexpected.
-fn assert_exits(way: &str, leftover: &str, code: i32) {
-    crowd::crowd(4, runs(), |run| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_leave"));
-        command.args([way, leftover]).env_remove("RUST_BACKTRACE");
+fn assert_exits(how: &str, operations: &str, code: i32) {
+    concurrent::run_concurrently(4, runs(), |run| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_exits"));
+        command.args([how, operations]).env_remove("RUST_BACKTRACE");
         // In every second run the program is blocked in a write: nothing reads its output.
         let is_stuck = run.is_multiple_of(2);
         command.stdout(if is_stuck {
@@ -31,13 +31,13 @@ fn assert_exits(way: &str, leftover: &str, code: i32) {
         });
         let start = Instant::now();
         let (status, said) = program::run(&mut command);
-        let what = format!("{way}, {leftover}, run {run}: {status}, {said}");
+        let what = format!("{how}, {operations}, run {run}: {status}, {said}");
         assert_eq!(status.code(), Some(code), "{what}");
         assert!(start.elapsed() < PROMPT, "{what}");
         for fatal in ["abort", "fatal", "overflow", "poison"] {
             assert!(!said.contains(fatal), "{what}");
         }
-        assert_eq!(said.contains("panicked"), way == "panic", "{what}");
+        assert_eq!(said.contains("panicked"), how == "panic", "{what}");
     });
 }
 
@@ -77,7 +77,7 @@ fn a_runtime_around_main_does_not_wait_for_operations() {
 /// The timer of a finished call must not keep the process alive.
 #[test]
 fn the_limit_of_a_finished_call_does_not_delay_the_exit() {
-    assert_exits("return", "answered", 0);
+    assert_exits("return", "ended", 0);
 }
 
 /// `drain` must wait for operations that end in time, and for no others.
@@ -94,7 +94,7 @@ fn a_drain_waits_only_for_operations_that_end_in_time() {
     }
     let brief = Duration::from_millis(200);
     let start = Instant::now();
-    assert_eq!(crowd::ends(move || workers::drain(brief)), 2);
+    assert_eq!(concurrent::must_return(move || workers::drain(brief)), 2);
     assert!(start.elapsed() >= brief);
 
     ends.open();

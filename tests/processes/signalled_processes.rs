@@ -49,7 +49,7 @@ fn a_call_whose_process_is_stopped_past_its_limit_has_one_outcome() {
             "async-inline",
             "async-worker",
             "async-task",
-            "answered",
+            "ended",
         ] {
             scope.spawn(move || {
                 let mut child = start("stopped", case);

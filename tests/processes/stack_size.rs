@@ -1,6 +1,6 @@
 //! The stack size of workers.
 
-use crate::{crowd, program, support};
+use crate::{concurrent, program, support};
 use std::process::{Command, Stdio};
 
 use support::limit;
@@ -48,6 +48,6 @@ fn nested_sync_calls_each_have_a_worker() {
         })
     }
 
-    let outcome = crowd::ends(|| nest(63));
+    let outcome = concurrent::must_return(|| nest(63));
     assert!(matches!(outcome, Outcome::Success(63)), "{outcome:?}");
 }

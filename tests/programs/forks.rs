@@ -35,7 +35,7 @@ mod forks {
         Ok(7)
     }
 
-    fn answers(outcome: &Outcome<u32, TimeoutError>) -> bool {
+    fn succeeds(outcome: &Outcome<u32, TimeoutError>) -> bool {
         matches!(outcome, Outcome::Success(7))
     }
 
@@ -46,7 +46,11 @@ mod forks {
     /// Makes the child's calls and returns its exit code.
     fn live(worker_is_expected: bool, mut async_first: bool) -> i32 {
         let start = Instant::now();
-        let is_right = if worker_is_expected { answers } else { refused };
+        let is_right = if worker_is_expected {
+            succeeds
+        } else {
+            refused
+        };
         let runtime = Builder::new_current_thread().build().expect("a runtime");
         for _ in 0..2 {
             let call = calls().on_worker().outcome_async(|_| async { seven() });
@@ -58,7 +62,7 @@ mod forks {
             }
             async_first = true;
         }
-        if !answers(&calls().inline().outcome(|_| seven())) {
+        if !succeeds(&calls().inline().outcome(|_| seven())) {
             return 11;
         }
         let (called, is_called) = mpsc::channel();
@@ -112,7 +116,7 @@ mod forks {
                     // pool's lock.
                     let calls = || calls().outcome(|_| Ok::<_, TimeoutError>(7));
                     let outcome = thread::spawn(calls).join().expect("an outcome");
-                    if !answers(&outcome) {
+                    if !succeeds(&outcome) {
                         exit(66);
                     }
                 }
@@ -141,7 +145,7 @@ mod forks {
         }
         for round in 0..rounds.parse().expect("a number") {
             // In every second round the forking thread has used a worker before.
-            if !is_first && round % 2 == 0 && !answers(&calls().outcome(|_| seven())) {
+            if !is_first && round % 2 == 0 && !succeeds(&calls().outcome(|_| seven())) {
                 return ExitCode::from(65);
             }
             match child(is_first, round % 4 == 0) {
@@ -158,7 +162,7 @@ mod forks {
         }
         STOP.store(true, Ordering::Relaxed);
         // Calls of the parent still work.
-        if answers(&calls().outcome(|_| seven())) {
+        if succeeds(&calls().outcome(|_| seven())) {
             ExitCode::SUCCESS
         } else {
             ExitCode::from(65)

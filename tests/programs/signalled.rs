@@ -21,7 +21,7 @@ use tokio::runtime::{Builder, Runtime};
 const LIMIT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(600);
 
-type Ending = Outcome<u32, TimeoutError>;
+type CallOutcome = Outcome<u32, TimeoutError>;
 
 fn calls(limit: Duration) -> Timeout {
     Timeout::new("signalled", limit).expect("a limit")
@@ -42,16 +42,16 @@ fn check(place: i32, holds: bool) {
     }
 }
 
-/// The number of outcome events.
-fn verdicts() -> (Arc<AtomicUsize>, Registration) {
-    let told = Arc::<AtomicUsize>::default();
-    let count = Arc::clone(&told);
+/// Counts the outcome events of calls that do not succeed.
+fn outcome_events() -> (Arc<AtomicUsize>, Registration) {
+    let events = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&events);
     let listener = add_listener(move |event: &Event<'_>| {
         if event.kind.is_verdict() && !matches!(event.kind, EventKind::Succeeded) {
             count.fetch_add(1, Ordering::SeqCst);
         }
     });
-    (told, listener)
+    (events, listener)
 }
 
 fn runtime() -> Runtime {
@@ -70,7 +70,7 @@ fn stops_when_cancelled(token: &CancelToken) -> Result<u32, TimeoutError> {
 }
 
 /// The call whose limit passes while the process is stopped.
-fn stopped_in(case: &str) -> Ending {
+fn stopped_in(case: &str) -> CallOutcome {
     let timeout = calls(LIMIT);
     match case {
         "sync-worker" => timeout.outcome(|token| stops_when_cancelled(&token)),
@@ -97,18 +97,18 @@ fn stopped_in(case: &str) -> Ending {
 }
 
 fn stopped(case: &str) {
-    let (told, _listener) = verdicts();
+    let (events, _listener) = outcome_events();
     let start = Instant::now();
-    let ending = stopped_in(case);
-    check(10, matches!(ending, Outcome::TimedOut(_)));
+    let outcome = stopped_in(case);
+    check(10, matches!(outcome, Outcome::TimedOut(_)));
     check(11, start.elapsed() >= LIMIT);
-    check(12, told.load(Ordering::SeqCst) == 1);
+    check(12, events.load(Ordering::SeqCst) == 1);
     later_calls_work();
 }
 
 fn later_calls_work() {
-    let answer = calls(LONG).outcome(|_| Ok::<_, TimeoutError>(7));
-    check(13, answer.is_success());
+    let outcome = calls(LONG).outcome(|_| Ok::<_, TimeoutError>(7));
+    check(13, outcome.is_success());
     let start = Instant::now();
     let expires = calls(Duration::from_millis(20)).outcome(|token| token.sleep(LONG));
     // On a busy machine no worker may have taken the call in time.
@@ -129,13 +129,13 @@ impl Wake for SendsOnWake {
 }
 
 /// A result published in time wins even if its caller reads it late.
-fn answered_before_the_stop() {
-    let (told, _listener) = verdicts();
+fn ended_before_the_stop() {
+    let (events, _listener) = outcome_events();
     let (sender, woken) = mpsc::sync_channel(1);
     let waker = Waker::from(Arc::new(SendsOnWake(sender)));
     let mut context = Context::from_waker(&waker);
     let (go, may_go) = mpsc::channel();
-    let mut call: Pin<Box<dyn Future<Output = Ending>>> =
+    let mut call: Pin<Box<dyn Future<Output = CallOutcome>>> =
         Box::pin(calls(LIMIT).on_worker().outcome_async(|_| async move {
             may_go.recv().expect("who goes first");
             Ok(7)
@@ -146,9 +146,9 @@ fn answered_before_the_stop() {
     woken.recv().expect("a wake-up");
     say_ready();
     wait_for_input();
-    let ending = call.as_mut().poll(&mut context);
-    check(21, matches!(ending, Poll::Ready(Outcome::Success(7))));
-    check(22, told.load(Ordering::SeqCst) == 0);
+    let outcome = call.as_mut().poll(&mut context);
+    check(21, matches!(outcome, Poll::Ready(Outcome::Success(7))));
+    check(22, events.load(Ordering::SeqCst) == 0);
     later_calls_work();
 }
 
@@ -276,7 +276,7 @@ fn main() -> ExitCode {
         return ExitCode::from(64);
     };
     match (how.as_str(), what.as_str()) {
-        ("stopped", "answered") => answered_before_the_stop(),
+        ("stopped", "ended") => ended_before_the_stop(),
         ("stopped", case) => stopped(case),
         ("showered", signals) => showered::run(signals.parse().expect("a number")),
         _ => return ExitCode::from(64),

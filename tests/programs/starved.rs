@@ -26,10 +26,10 @@ fn block_on<O>(future: impl Future<Output = O>) -> O {
     runtime.expect("a runtime").block_on(future)
 }
 
-type Ending = Outcome<u32, TimeoutError>;
+type CallOutcome = Outcome<u32, TimeoutError>;
 
-fn is_refused(ending: &Ending) -> bool {
-    matches!(ending, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
+fn is_refused(outcome: &CallOutcome) -> bool {
+    matches!(outcome, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker)
 }
 
 /// No hook is called without a thread.
@@ -44,7 +44,7 @@ fn needs_a_worker() -> bool {
     is_refused(&sync) && is_refused(&polled)
 }
 
-fn answers() -> bool {
+fn succeeds() -> bool {
     let inline = calls(LONG).inline().outcome(|_| Ok::<_, TimeoutError>(7));
     let yields = |_| async {
         tokio::task::yield_now().await;
@@ -55,26 +55,26 @@ fn answers() -> bool {
     inline.is_success() && polled.is_success() && task.is_success()
 }
 
-fn times_out(ending: impl FnOnce() -> Ending) -> bool {
+fn times_out(outcome: impl FnOnce() -> CallOutcome) -> bool {
     let start = Instant::now();
-    let ending = ending();
-    matches!(ending, Outcome::TimedOut(_)) && start.elapsed() >= SHORT
+    let outcome = outcome();
+    matches!(outcome, Outcome::TimedOut(_)) && start.elapsed() >= SHORT
 }
 
-fn sync_inline() -> Ending {
+fn sync_inline() -> CallOutcome {
     calls(SHORT)
         .inline()
         .outcome(|token| token.sleep(LONG).map(|()| 7))
 }
 
-fn sync_inline_below() -> Ending {
+fn sync_inline_below() -> CallOutcome {
     calls(SHORT)
         .inline()
         .outcome(|token| token.child().sleep(LONG).map(|()| 7))
 }
 
 /// Never waits, and checks only a distant descendant of its own token.
-fn sync_inline_reads_below() -> Ending {
+fn sync_inline_reads_below() -> CallOutcome {
     calls(SHORT).inline().outcome(|token| {
         let (child, start) = (token.child(), Instant::now());
         let below = child.child();
@@ -86,11 +86,11 @@ fn sync_inline_reads_below() -> Ending {
     })
 }
 
-fn polled() -> Ending {
+fn polled() -> CallOutcome {
     block_on(calls(SHORT).outcome_async(|_| pending::<Result<u32, TimeoutError>>()))
 }
 
-fn task() -> Ending {
+fn task() -> CallOutcome {
     block_on(
         calls(SHORT)
             .as_task()
@@ -99,7 +99,7 @@ fn task() -> Ending {
 }
 
 /// A nested call that waits for the enclosing call's token.
-fn nested() -> Ending {
+fn nested() -> CallOutcome {
     calls(SHORT).inline().outcome(|_| {
         let inner = block_on(calls(LONG).outcome_async(|token| async move {
             token.child().cancelled().await;
@@ -171,7 +171,7 @@ fn main() -> ExitCode {
     let checks = [
         cannot_start_early(),
         needs_a_worker(),
-        answers(),
+        succeeds(),
         times_out(sync_inline),
         times_out(sync_inline_below),
         times_out(sync_inline_reads_below),

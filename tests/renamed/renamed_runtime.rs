@@ -6,10 +6,10 @@ fn limit(hangs: bool) -> u64 {
     if hangs { 30 } else { 60_000 }
 }
 
-type Answer = Result<u32, tmo::TimeoutError>;
+type CallResult = Result<u32, tmo::TimeoutError>;
 
 #[tmo::timeout(ms = limit(hangs), crate = tmo)]
-fn renamed(hangs: bool) -> Answer {
+fn renamed(hangs: bool) -> CallResult {
     if hangs {
         cancel_token.sleep(std::time::Duration::MAX)?;
     }
@@ -17,7 +17,7 @@ fn renamed(hangs: bool) -> Answer {
 }
 
 #[tmo::timeout(ms = limit(hangs), crate = "tmo")]
-async fn renamed_async(hangs: bool) -> Answer {
+async fn renamed_async(hangs: bool) -> CallResult {
     if hangs {
         std::future::pending::<()>().await;
     }
@@ -25,7 +25,7 @@ async fn renamed_async(hangs: bool) -> Answer {
 }
 
 #[facade::rt::timeout(ms = limit(hangs), crate = facade::rt)]
-fn handed_on(hangs: bool) -> Answer {
+fn handed_on(hangs: bool) -> CallResult {
     if hangs {
         cancel_token.sleep(std::time::Duration::MAX)?;
     }
@@ -43,7 +43,7 @@ fn handed_on_future(hangs: bool) -> impl Future<Output = u32> {
 }
 
 facade::within_a_second! {
-    fn from_a_macro(hangs: bool) -> Answer {
+    fn from_a_macro(hangs: bool) -> CallResult {
         if hangs {
             cancel_token.sleep(std::time::Duration::MAX)?;
         }

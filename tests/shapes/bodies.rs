@@ -388,7 +388,7 @@ shapes! { ($on:meta, $run:literal)
             drop(a);
             match pass_async(hangs).await {
                 Ok(()) if found > 0 => return Ok(found),
-                ending => ending?,
+                outcome => outcome?,
             }
             Ok(0)
         }

@@ -29,7 +29,7 @@ impl Shape {
             "{call}: the shape drops no value"
         );
 
-        let (verdict, limited) = self.listen(|| (self.limited)(hangs, &log));
+        let (outcome, limited) = self.listen(|| (self.limited)(hangs, &log));
         assert_eq!(limited, value, "{call}");
         // An inline call with a plain value succeeds, also after the cancellation.
         let returns_a_value = self.path.contains("::fallen_back")
@@ -40,10 +40,10 @@ impl Shape {
         } else {
             EventKind::TimedOut
         };
-        let verdict = verdict.unwrap_or_else(|| panic!("{call}: there was no outcome event"));
-        assert_eq!(verdict.kind, kind, "{call}");
+        let outcome = outcome.unwrap_or_else(|| panic!("{call}: there was no outcome event"));
+        assert_eq!(outcome.kind, kind, "{call}");
         let on_a_worker = matches!(self.way, Way::SyncWorker | Way::AsyncWorker);
-        assert_eq!(verdict.worker.is_some(), on_a_worker, "{call}");
+        assert_eq!(outcome.worker.is_some(), on_a_worker, "{call}");
 
         if hangs != Hangs::Not && self.way.abandons() {
             eventually("an abandoned operation drops its values", || {
@@ -55,8 +55,8 @@ impl Shape {
 
     /// Runs `call` and returns its outcome event, not those of nested calls, which start later.
     fn listen(&self, call: impl FnOnce() -> Option<u32>) -> (Option<Event<'static>>, Option<u32>) {
-        let (verdicts, path) = (Arc::<Mutex<Vec<Event<'static>>>>::default(), self.path);
-        let sink = Arc::clone(&verdicts);
+        let (outcomes, path) = (Arc::<Mutex<Vec<Event<'static>>>>::default(), self.path);
+        let sink = Arc::clone(&outcomes);
         let listener = add_listener(move |event| {
             let inside = event.name.strip_prefix(path);
             if inside.is_some_and(|name| name.starts_with("::")) && event.kind.is_verdict() {
@@ -65,8 +65,8 @@ impl Shape {
         });
         let value = call();
         drop(listener);
-        let verdicts = verdicts.lock().unwrap();
-        let first = verdicts.iter().min_by_key(|event| event.call);
+        let outcomes = outcomes.lock().unwrap();
+        let first = outcomes.iter().min_by_key(|event| event.call);
         (first.cloned(), value)
     }
 }

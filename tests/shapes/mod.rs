@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use timeout_runtime::{CancelToken, Deadline, TimeoutError, timeout};
 use tokio::runtime::Runtime;
 
-use crate::support::{SOON, Way, block_on, runtime, short, until_fired};
+use crate::support::{SOON, Way, block_on, runtime, short, until_cancelled};
 
 /// A shape with one runner.
 pub(crate) struct Shape {
@@ -151,7 +151,7 @@ pub(crate) fn pass(hangs: Hangs) -> Result<(), TimeoutError> {
     if token.deadline().remaining().is_none() {
         token.cancel();
     }
-    until_fired(&token).map(drop)
+    until_cancelled(&token).map(drop)
 }
 
 /// Yields once, or waits if the call hangs.

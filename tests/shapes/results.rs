@@ -85,9 +85,9 @@ shapes! { ($on:meta, $run:literal)
         }
     }
 
-    nothing_but_an_ending [worker inline] |hangs, log| ending(hangs, log.note("a")).map(|()| 1) => {
+    nothing_but_an_ending [worker inline] |hangs, log| outcome(hangs, log.note("a")).map(|()| 1) => {
         #[cfg_attr($on, timeout(ms = limit(hangs), run = $run))]
-        fn ending(hangs: Hangs, _a: Noted) -> io::Result<()> {
+        fn outcome(hangs: Hangs, _a: Noted) -> io::Result<()> {
             pass(hangs)?;
             Ok(())
         }

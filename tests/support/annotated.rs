@@ -4,16 +4,16 @@
 /// the async functions, `start(way, ..)` returns the future of an async call, not polled yet.
 macro_rules! annotated {
     (
-        mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $answer:ty,
+        mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $returns:ty,
         $body:block, async $async_body:block
     ) => {
         annotated! {
-            @mod $name, [$($option)*], ($($arg: $type),*) -> $answer, $body, $async_body,
+            @mod $name, [$($option)*], ($($arg: $type),*) -> $returns, $body, $async_body,
 
             pub(super) fn start(
                 way: support::Way,
                 $($arg: $type),*
-            ) -> std::pin::Pin<Box<dyn Future<Output = $answer> + Send>> {
+            ) -> std::pin::Pin<Box<dyn Future<Output = $returns> + Send>> {
                 use support::Way;
 
                 match way {
@@ -25,32 +25,32 @@ macro_rules! annotated {
             }
         }
     };
-    (mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $answer:ty $body:block) => {
-        annotated! { @mod $name, [$($option)*], ($($arg: $type),*) -> $answer, $body, $body, }
+    (mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $returns:ty $body:block) => {
+        annotated! { @mod $name, [$($option)*], ($($arg: $type),*) -> $returns, $body, $body, }
     };
     (
-        @mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $answer:ty,
+        @mod $name:ident, [$($option:tt)*], ($($arg:ident: $type:ty),*) -> $returns:ty,
         $body:block, $async_body:block, $($more:tt)*
     ) => {
         mod $name {
             use super::*;
 
             #[timeout_runtime::timeout($($option)*)]
-            fn sync_worker($($arg: $type),*) -> $answer $body
+            fn sync_worker($($arg: $type),*) -> $returns $body
 
             #[timeout_runtime::timeout($($option)*, run = "inline")]
-            fn sync_inline($($arg: $type),*) -> $answer $body
+            fn sync_inline($($arg: $type),*) -> $returns $body
 
             #[timeout_runtime::timeout($($option)*, run = "inline")]
-            async fn async_inline($($arg: $type),*) -> $answer $async_body
+            async fn async_inline($($arg: $type),*) -> $returns $async_body
 
             #[timeout_runtime::timeout($($option)*, run = "task")]
-            async fn async_task($($arg: $type),*) -> $answer $async_body
+            async fn async_task($($arg: $type),*) -> $returns $async_body
 
             #[timeout_runtime::timeout($($option)*, run = "worker")]
-            async fn async_worker($($arg: $type),*) -> $answer $async_body
+            async fn async_worker($($arg: $type),*) -> $returns $async_body
 
-            pub(super) fn call(way: support::Way, $($arg: $type),*) -> $answer {
+            pub(super) fn call(way: support::Way, $($arg: $type),*) -> $returns {
                 use support::{Way, in_runtime};
 
                 match way {

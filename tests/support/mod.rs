@@ -169,8 +169,8 @@ impl Recorder {
     /// Waits until `count` events have been emitted. Panics after [`SOON`].
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> Vec<EventKind<'static>> {
-        let (events, told) = &*self.events;
-        let (events, waited) = told
+        let (events, emitted) = &*self.events;
+        let (events, waited) = emitted
             .wait_timeout_while(events.lock().unwrap(), SOON, |events| events.len() < count)
             .unwrap();
         drop(events);
@@ -343,7 +343,7 @@ pub fn assert_timed_out<T: Debug, E: Debug>(what: impl Debug, outcome: &Outcome<
 }
 
 /// An operation that ends when its token is cancelled, with the token's error.
-pub fn until_fired(token: &CancelToken) -> Result<u32, TimeoutError> {
+pub fn until_cancelled(token: &CancelToken) -> Result<u32, TimeoutError> {
     token.sleep(Duration::MAX)?;
     unreachable!("an endless sleep returned Ok")
 }
@@ -408,8 +408,8 @@ pub fn before_it_opens<T: Send + 'static>(
 ) -> T {
     let (sender, ended) = mpsc::channel();
     let caller = thread::spawn(move || sender.send(call()).unwrap());
-    let ending = ended.recv_timeout(SOON / 2);
+    let outcome = ended.recv_timeout(SOON / 2);
     gate.open();
     caller.join().unwrap();
-    ending.expect("the call did not return before the gate opened")
+    outcome.expect("the call did not return before the gate opened")
 }

@@ -10,16 +10,16 @@ use std::cmp::Ordering;
 
 use timeout_runtime::{CallStatus, Cause};
 
-use super::scenario::{Answer, Call, Millis, Run, Scenario};
-use super::seen::{At, Ending, Seen};
-use super::stage::{LAST, OVER};
+use super::observations::{At, ModelOutcome, Seen};
+use super::scenario::{Call, Millis, OpResult, Run, Scenario};
+use super::scenario_run::{LAST, OVER};
 
 pub const NEVER: Millis = Millis::MAX;
 
 /// The possible cancellations of a token; `None` if it may never be cancelled.
-type Fired = Vec<Option<At<Cause>>>;
+type Cancellations = Vec<Option<At<Cause>>>;
 
-/// Rule 4: a limit is an inherited deadline to nested calls.
+/// A limit is an inherited deadline to nested calls.
 fn entering(cause: Cause) -> Cause {
     match cause {
         Cause::TimedOut => Cause::DeadlineExceeded,
@@ -48,7 +48,7 @@ impl Played<'_> {
         depth.checked_sub(1).filter(|_| self.call(depth).inherit)
     }
 
-    /// Rule 4: the nearest deadline names the cause; at equal instants the inherited one wins.
+    /// The nearest deadline names the cause; at equal instants the inherited one wins.
     fn deadline(&self, depth: usize) -> At<Cause> {
         let call = self.call(depth);
         let own = call
@@ -78,8 +78,7 @@ impl Played<'_> {
         context.unwrap_or(NEVER)
     }
 
-    /// Rule 9: `cancel = false` hides the deadline from nested calls. Rule 8: so does an outcome in
-    /// time.
+    /// `cancel = false` hides the deadline from nested calls, and so does an outcome in time.
     fn handed_on(&self, depth: usize, place: Option<usize>) -> Millis {
         if self.is_binding(depth, place) {
             self.deadline(depth).0
@@ -89,8 +88,11 @@ impl Played<'_> {
     }
 
     fn is_binding(&self, depth: usize, place: Option<usize>) -> bool {
-        let is_answered = matches!(self.seen[depth].ending(), Some((_, Ending::Answered(_))));
-        let is_over = is_answered && self.seen[depth].places[3] < place;
+        let has_result = matches!(
+            self.seen[depth].outcome(),
+            Some((_, ModelOutcome::Result(_)))
+        );
+        let is_over = has_result && self.seen[depth].places[3] < place;
         self.call(depth).cancel && !is_over
     }
 
@@ -119,13 +121,13 @@ impl Played<'_> {
     }
 
     /// The instant at which the call's future is dropped, if the call has not ended.
-    fn leaves(&self, depth: usize) -> Millis {
+    fn dropped_at(&self, depth: usize) -> Millis {
         let Some(around) = depth.checked_sub(1) else {
-            return self.scenario.leaves.unwrap_or(LAST);
+            return self.scenario.dropped_at.unwrap_or(LAST);
         };
         // A future polled in place is dropped with its call, a task with its runtime.
         let around = &self.seen[around];
-        match (around.ended, self.call(depth - 1).run, around.ending()) {
+        match (around.ended, self.call(depth - 1).run, around.outcome()) {
             (Some(_), ..) => NEVER,
             (None, Run::Inline, Some((at, _))) => at,
             (None, ..) => OVER,
@@ -141,21 +143,21 @@ impl Played<'_> {
         let upstream = self.call(depth).upstream;
         let stopped = self.call(depth).stopped.zip(seen.started);
         let stopped = stopped.map(|(after, (started, _))| started + after);
-        let dropped = match seen.ending() {
-            Some((at, Ending::Dropped)) => Some(at),
+        let dropped = match seen.outcome() {
+            Some((at, ModelOutcome::Dropped)) => Some(at),
             _ => None,
         };
         let others = [upstream, stopped, dropped].into_iter().flatten();
         others.map(|at| (at, Cause::Cancelled)).collect()
     }
 
-    /// Rule 8: an outcome in time disarms. Returns `None` if the outcome comes at the deadline
+    /// An outcome in time disarms. Returns `None` if the outcome comes at the deadline
     /// itself.
     fn is_disarmed(&self, depth: usize) -> Option<bool> {
         let (deadline, _) = self.deadline(depth);
-        match self.seen[depth].ending() {
-            Some((at, Ending::Answered(_))) if at == deadline => None,
-            Some((at, Ending::Answered(_))) => Some(at < deadline),
+        match self.seen[depth].outcome() {
+            Some((at, ModelOutcome::Result(_))) if at == deadline => None,
+            Some((at, ModelOutcome::Result(_))) => Some(at < deadline),
             _ => Some(false),
         }
     }
@@ -164,7 +166,7 @@ impl Played<'_> {
     fn sources(&self, depth: usize) -> [Vec<At<Cause>>; 2] {
         let (mut certain, mut perhaps) = (self.by_others(depth), Vec::new());
         let deadline = self.deadline(depth);
-        // Rule 9: `cancel = false` means it.
+        // `cancel = false` means it.
         if self.call(depth).cancel && deadline.0 != NEVER {
             match self.is_disarmed(depth) {
                 Some(true) => {}
@@ -175,10 +177,10 @@ impl Played<'_> {
         let context = Some((self.context(depth), Cause::DeadlineExceeded));
         let context = vec![context.filter(|(at, _)| *at != NEVER)];
         let around = self.around(depth);
-        let above = around.map_or(context, |around| self.fired(around));
+        let above = around.map_or(context, |around| self.cancellations(around));
         let last = above
             .iter()
-            .map(|fired| fired.map_or(NEVER, |(at, _)| at))
+            .map(|cancelled| cancelled.map_or(NEVER, |(at, _)| at))
             .max();
         for (at, cause) in above.into_iter().flatten() {
             let is_certain = Some(at) == last;
@@ -192,27 +194,28 @@ impl Played<'_> {
         [certain, perhaps]
     }
 
-    /// Rule 4: a cause is set once. The first source counts; a certain one excludes all later ones.
-    fn fired(&self, depth: usize) -> Fired {
+    /// A cause is set once. The first source counts; a certain one excludes all later ones.
+    fn cancellations(&self, depth: usize) -> Cancellations {
         let [certain, perhaps] = self.sources(depth);
         let first = certain.iter().map(|(at, _)| *at).min().unwrap_or(NEVER);
         let sources = certain.into_iter().chain(perhaps);
-        let mut fired: Fired = sources.filter(|(at, _)| *at <= first).map(Some).collect();
+        let mut all: Cancellations = sources.filter(|(at, _)| *at <= first).map(Some).collect();
         if first == NEVER {
-            fired.push(None);
+            all.push(None);
         }
-        fired
+        all
     }
 
     /// The states that the token may be in at the instant `at`.
     pub fn reads(&self, depth: usize, at: Millis) -> Vec<Option<Cause>> {
         let mut reads = Vec::new();
-        for fired in self.fired(depth) {
-            let (fires_at, cause) = fired.map_or((NEVER, None), |(at, cause)| (at, Some(cause)));
-            if fires_at <= at {
+        for cancelled in self.cancellations(depth) {
+            let (cancelled_at, cause) =
+                cancelled.map_or((NEVER, None), |(at, cause)| (at, Some(cause)));
+            if cancelled_at <= at {
                 reads.push(cause);
             }
-            if fires_at >= at {
+            if cancelled_at >= at {
                 reads.push(None);
             }
         }
@@ -224,62 +227,67 @@ impl Played<'_> {
 impl Played<'_> {
     /// The event that ends the wait: the token's cancellation or the deadline, or either one if
     /// both come at the same instant.
-    fn signals(&self, depth: usize, fired: Option<At<Cause>>) -> Vec<At<Cause>> {
-        let mut signals = vec![self.deadline(depth)];
-        signals.extend(fired);
-        let first = signals.iter().map(|(at, _)| *at).min();
-        signals.retain(|(at, _)| Some(*at) == first);
-        signals
+    fn wait_ends(&self, depth: usize, cancelled: Option<At<Cause>>) -> Vec<At<Cause>> {
+        let mut ends = vec![self.deadline(depth)];
+        ends.extend(cancelled);
+        let first = ends.iter().map(|(at, _)| *at).min();
+        ends.retain(|(at, _)| Some(*at) == first);
+        ends
     }
 
-    /// Rule 5: nothing starts late. Of several events before the entry, any may be the cause.
-    fn not_started(&self, depth: usize) -> Vec<At<Ending>> {
+    /// Nothing starts late. Of several events before the entry, any may be the cause.
+    fn not_started(&self, depth: usize) -> Vec<At<ModelOutcome>> {
         let entered = self.entered(depth);
         let mut over = self.sources(depth).concat();
         over.push(self.deadline(depth));
         over.retain(|(at, _)| *at <= entered);
-        let refused = |(_, cause)| (entered, Ending::NotStarted(cause));
+        let refused = |(_, cause)| (entered, ModelOutcome::NotStarted(cause));
         over.into_iter().map(refused).collect()
     }
 
-    fn may_start(&self, depth: usize, signal: At<Cause>) -> bool {
+    fn may_start(&self, depth: usize, end: At<Cause>) -> bool {
         let entered = self.entered(depth);
-        self.deadline(depth).0 > entered && signal.0 >= entered
+        self.deadline(depth).0 > entered && end.0 >= entered
     }
 
-    /// Rules 1 and 3: the wait ends at the deadline, or at a cancellation from elsewhere, plus
+    /// The wait ends at the deadline, or at a cancellation from elsewhere, plus
     /// grace.
     fn wait(&self, depth: usize, (at, cause): At<Cause>) -> At<Cause> {
         let over = at.saturating_add(self.call(depth).grace);
         (over.min(self.end(depth)), cause)
     }
 
-    /// Rule 1: a success counts until the wait ends, and a published result wins a tie.
-    /// Rule 1b: a success returned by a poll in place always counts.
-    /// Rule 7: a panic counts too, and is never dropped while the caller waits.
-    fn success_or_panic(&self, depth: usize, ended: At<Answer>, wait: At<Cause>) -> At<Ending> {
+    /// A success counts until the wait ends, and a published result wins a tie.
+    /// A success returned by a poll in place always counts.
+    /// A panic counts too, and is never dropped while the caller waits.
+    fn success_or_panic(
+        &self,
+        depth: usize,
+        ended: At<OpResult>,
+        wait: At<Cause>,
+    ) -> At<ModelOutcome> {
         if self.call(depth).run == Run::Inline {
-            return (ended.0, Ending::Answered(ended.1));
+            return (ended.0, ModelOutcome::Result(ended.1));
         }
-        let [_, _, published, verdict] = self.seen[depth].places;
+        let [_, _, published, decided] = self.seen[depth].places;
         let is_in_time = match ended.0.cmp(&wait.0) {
-            Ordering::Equal => published < verdict,
+            Ordering::Equal => published < decided,
             order => order.is_lt(),
         };
         if is_in_time {
-            (ended.0, Ending::Answered(ended.1))
+            (ended.0, ModelOutcome::Result(ended.1))
         } else {
-            (wait.0, Ending::Ended(wait.1))
+            (wait.0, ModelOutcome::Stopped(wait.1))
         }
     }
 
-    /// Rule 2: an error counts before the deadline and before the cancellation. A later error still
+    /// An error counts before the deadline and before the cancellation. A later error still
     /// ends the wait.
-    fn error(&self, depth: usize, at: Millis, signal: At<Cause>) -> Vec<At<Ending>> {
-        let (over, cause) = self.wait(depth, signal);
-        let failed = (at, Ending::Answered(Answer::Err));
-        let ended = (at.min(over), Ending::Ended(cause));
-        match at.cmp(&signal.0) {
+    fn error(&self, depth: usize, at: Millis, end: At<Cause>) -> Vec<At<ModelOutcome>> {
+        let (over, cause) = self.wait(depth, end);
+        let failed = (at, ModelOutcome::Result(OpResult::Err));
+        let ended = (at.min(over), ModelOutcome::Stopped(cause));
+        match at.cmp(&end.0) {
             Ordering::Less => vec![failed],
             Ordering::Equal if at < self.deadline(depth).0 => vec![failed, ended],
             _ => vec![ended],
@@ -287,25 +295,25 @@ impl Played<'_> {
     }
 
     /// The possible outcomes of the call and their instants, given how its operation ended.
-    pub fn endings(&self, depth: usize) -> Vec<At<Ending>> {
-        let mut endings = self.not_started(depth);
-        let fired = self.fired(depth).into_iter();
-        let signals = fired.flat_map(|fired| self.signals(depth, fired));
-        for signal in signals.filter(|signal| self.may_start(depth, *signal)) {
-            let (over, cause) = self.wait(depth, signal);
+    pub fn outcomes(&self, depth: usize) -> Vec<At<ModelOutcome>> {
+        let mut outcomes = self.not_started(depth);
+        let cancelled = self.cancellations(depth).into_iter();
+        let ends = cancelled.flat_map(|cancelled| self.wait_ends(depth, cancelled));
+        for end in ends.filter(|end| self.may_start(depth, *end)) {
+            let (over, cause) = self.wait(depth, end);
             match self.seen[depth].ended {
-                Some((at, Answer::Err)) => endings.extend(self.error(depth, at, signal)),
-                Some(ended) => endings.push(self.success_or_panic(depth, ended, (over, cause))),
-                None => endings.push((over, Ending::Ended(cause))),
+                Some((at, OpResult::Err)) => outcomes.extend(self.error(depth, at, end)),
+                Some(ended) => outcomes.push(self.success_or_panic(depth, ended, (over, cause))),
+                None => outcomes.push((over, ModelOutcome::Stopped(cause))),
             }
         }
         // A dropped call has no other outcome.
-        let leaves = self.leaves(depth);
-        if endings.iter().any(|(at, _)| *at >= leaves) {
-            endings.retain(|(at, _)| *at <= leaves);
-            endings.push((leaves, Ending::Dropped));
+        let dropped_at = self.dropped_at(depth);
+        if outcomes.iter().any(|(at, _)| *at >= dropped_at) {
+            outcomes.retain(|(at, _)| *at <= dropped_at);
+            outcomes.push((dropped_at, ModelOutcome::Dropped));
         }
-        endings
+        outcomes
     }
 }
 
@@ -313,31 +321,33 @@ impl Played<'_> {
 impl Played<'_> {
     /// How the operation may end by itself, and when, given how its nested call ended; [`NEVER`] if
     /// it does not end.
-    fn ends(&self, depth: usize) -> Vec<At<Answer>> {
+    fn ends(&self, depth: usize) -> Vec<At<OpResult>> {
         let (started, _) = self.seen[depth].started.expect("it has started");
         let op = self.call(depth).op;
-        let never = (NEVER, Answer::Ok);
+        let never = (NEVER, OpResult::Ok);
         let mut begins = started;
         if depth + 1 < self.seen.len() {
             match self.seen[depth + 1].returned {
-                Some((at, inside)) if inside.panicked => return vec![(at, Answer::Panic)],
+                Some((at, inside)) if inside.panicked => return vec![(at, OpResult::Panic)],
                 Some((at, inside)) if op.passes_on && inside.status != CallStatus::Ok => {
-                    return vec![(at, Answer::Err)];
+                    return vec![(at, OpResult::Err)];
                 }
                 Some((at, _)) => begins = at,
                 None => return vec![never],
             }
         }
-        let after = |(after, answer): At<Answer>, at: Millis| (at + after, answer);
+        let after = |(after, result): At<OpResult>, at: Millis| (at + after, result);
         let by_itself = op
             .ends
-            .map_or(never, |(at, answer)| (at.max(begins), answer));
+            .map_or(never, |(at, result)| (at.max(begins), result));
         let mut ends = Vec::new();
-        for fired in self.fired(depth) {
-            let heeds = fired.zip(op.heeds);
-            let as_told = heeds.map_or(never, |((at, _), heeds)| after(heeds, at.max(begins)));
-            let first = by_itself.0.min(as_told.0);
-            let both = [by_itself, as_told].into_iter();
+        for cancelled in self.cancellations(depth) {
+            let when_cancelled = cancelled.zip(op.when_cancelled);
+            let by_cancellation = when_cancelled.map_or(never, |((at, _), when_cancelled)| {
+                after(when_cancelled, at.max(begins))
+            });
+            let first = by_itself.0.min(by_cancellation.0);
+            let both = [by_itself, by_cancellation].into_iter();
             ends.extend(both.filter(|(at, _)| *at == first));
         }
         ends
@@ -353,7 +363,7 @@ impl Played<'_> {
     /// destroyed.
     pub fn ended_rightly(&self, depth: usize) -> bool {
         let (ends, seen) = (self.ends(depth), &self.seen[depth]);
-        let destroyed = match (self.call(depth).run, seen.ending()) {
+        let destroyed = match (self.call(depth).run, seen.outcome()) {
             (Run::Inline, Some((at, _))) => at,
             _ => OVER,
         };
@@ -362,7 +372,7 @@ impl Played<'_> {
             // An inline operation is polled once more before it is destroyed, unless its call is
             // dropped.
             None => ends.iter().any(|(at, _)| {
-                let is_dropped = matches!(seen.ending(), Some((_, Ending::Dropped)));
+                let is_dropped = matches!(seen.outcome(), Some((_, ModelOutcome::Dropped)));
                 let is_last = *at == destroyed && (is_dropped || !self.is_in_place(depth));
                 *at > destroyed || is_last
             }),
@@ -377,7 +387,7 @@ impl Played<'_> {
             return entered.is_none();
         };
         let at = started + self.call(depth).op.calls_after;
-        let order = match (self.call(depth).run, seen.ending()) {
+        let order = match (self.call(depth).run, seen.outcome()) {
             (Run::Inline, Some((destroyed, _))) => at.cmp(&destroyed),
             _ => Ordering::Less,
         };
@@ -388,16 +398,16 @@ impl Played<'_> {
         }
     }
 
-    /// Rules 6 and 7: the late event after the outcome, if the result did not count, and its
+    /// The late event after the outcome, if the result did not count, and its
     /// instant.
-    pub fn late(&self, depth: usize) -> Option<At<Answer>> {
-        let (seen, (verdict, ending)) = (&self.seen[depth], self.seen[depth].ending()?);
-        match (ending, seen.ended) {
-            (Ending::Answered(_), _) => None,
-            (_, Some((at, answer))) => Some((at.max(verdict), answer)),
+    pub fn late(&self, depth: usize) -> Option<At<OpResult>> {
+        let (seen, (decided_at, outcome)) = (&self.seen[depth], self.seen[depth].outcome()?);
+        match (outcome, seen.ended) {
+            (ModelOutcome::Result(_), _) => None,
+            (_, Some((at, result))) => Some((at.max(decided_at), result)),
             // A future dropped unfinished with its inline call has no late event.
             (_, None) if self.call(depth).run == Run::Inline => None,
-            (_, None) => seen.started.map(|_| (OVER, Answer::Err)),
+            (_, None) => seen.started.map(|_| (OVER, OpResult::Err)),
         }
     }
 }

@@ -12,7 +12,7 @@ pub type Millis = u64;
 
 /// How an operation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum OpResult {
     Ok,
     Err,
     Panic,
@@ -33,9 +33,9 @@ pub struct Op {
     /// Whether it fails with the nested call.
     pub passes_on: bool,
     /// The instant at which it ends by itself; immediately if that has passed.
-    pub ends: Option<(Millis, Answer)>,
+    pub ends: Option<(Millis, OpResult)>,
     /// Time between its cancellation and its end, if it checks its token.
-    pub heeds: Option<(Millis, Answer)>,
+    pub when_cancelled: Option<(Millis, OpResult)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ pub struct Scenario {
     /// The deadline of the surrounding context.
     pub context: Option<Millis>,
     /// The instant at which the future of the outermost call is dropped.
-    pub leaves: Option<Millis>,
+    pub dropped_at: Option<Millis>,
 }
 
 /// The greatest number of nested calls.
@@ -72,24 +72,24 @@ fn millis() -> std::ops::Range<Millis> {
     0..13
 }
 
-fn answer() -> impl Strategy<Value = Answer> {
-    prop_oneof![4 => Just(Answer::Ok), 3 => Just(Answer::Err), 1 => Just(Answer::Panic)]
+fn result() -> impl Strategy<Value = OpResult> {
+    prop_oneof![4 => Just(OpResult::Ok), 3 => Just(OpResult::Err), 1 => Just(OpResult::Panic)]
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let ends = option::of((millis(), answer()));
-    let heeds = weighted(0.7, (prop_oneof![Just(0), 0..6_u64], answer()));
+    let ends = option::of((millis(), result()));
+    let when_cancelled = weighted(0.7, (prop_oneof![Just(0), 0..6_u64], result()));
     let parts = (
         prop_oneof![2 => Just(0), 1 => 0..6_u64],
         any::<bool>(),
         ends,
-        heeds,
+        when_cancelled,
     );
-    parts.prop_map(|(calls_after, passes_on, ends, heeds)| Op {
+    parts.prop_map(|(calls_after, passes_on, ends, when_cancelled)| Op {
         calls_after,
         passes_on,
         ends,
-        heeds,
+        when_cancelled,
     })
 }
 
@@ -125,9 +125,9 @@ fn call() -> impl Strategy<Value = Call> {
 pub fn scenario() -> impl Strategy<Value = Scenario> {
     let calls = collection::vec(call(), 1..=DEPTH);
     let parts = (calls, weighted(0.2, millis()), weighted(0.2, millis()));
-    parts.prop_map(|(calls, context, leaves)| Scenario {
+    parts.prop_map(|(calls, context, dropped_at)| Scenario {
         calls,
         context,
-        leaves,
+        dropped_at,
     })
 }

@@ -1,4 +1,4 @@
-//! A thread-local value that a propagator carries to workers and tasks.
+//! A thread-local value that a propagator restores on workers and in tasks.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 

@@ -10,7 +10,7 @@ use std::thread;
 use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_listener, workers};
 
 use super::panics;
-use super::support::{EVERY_WAY, Way, limit, until_fired};
+use super::support::{EVERY_WAY, Way, limit, until_cancelled};
 
 /// How the user code behaves when it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn re_enter() {
     }
     let expires = limit("acts::expires", 20)
         .inline()
-        .outcome(|token| until_fired(&token));
+        .outcome(|token| until_cancelled(&token));
     assert!(matches!(expires, Outcome::TimedOut(_)), "{expires:?}");
     drop(add_listener(|_| ()));
     let (token, called) = (CancelToken::new(), Arc::<AtomicBool>::default());

@@ -86,10 +86,10 @@ pub fn raw(address: SocketAddr, lines: impl AsRef<[u8]>) -> TcpStream {
 
 /// The whole response to such a request.
 pub fn response_to(address: SocketAddr, lines: impl AsRef<[u8]>) -> String {
-    let mut answer = String::new();
+    let mut response = String::new();
     let mut stream = raw(address, lines);
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
+    stream.read_to_string(&mut response).expect("a response");
+    response
 }
 
 /// A response without a body.

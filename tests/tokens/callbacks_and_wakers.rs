@@ -1,4 +1,4 @@
-//! Rule 10: callbacks and wakers that panic, block or re-enter change no outcome.
+//! Callbacks and wakers that panic, block or re-enter change no outcome.
 
 use crate::support;
 use std::future::pending;
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use support::{
     ASYNC, EVERY_WAY, Gate, LONG, OnDrop, SOON, Way, assert_timed_out, block_on, eventually, limit,
-    runtime, short, until_fired, waker,
+    runtime, short, until_cancelled, waker,
 };
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError, timeout,
@@ -22,7 +22,7 @@ use timeout_runtime::{
 
 #[track_caller]
 fn times_out(way: Way, name: &'static str) {
-    let outcome = way.run(&limit(name, short()), |token| until_fired(&token));
+    let outcome = way.run(&limit(name, short()), |token| until_cancelled(&token));
     assert_timed_out(way, &outcome);
 }
 
@@ -35,7 +35,7 @@ fn a_panicking_callback_does_not_prevent_other_callbacks() {
             token.on_cancel(move || one.open()).forget();
             token.on_cancel(|| panic!("a callback's panic")).forget();
             token.on_cancel(move || two.open()).forget();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_timed_out(way, &outcome);
         first.wait();
@@ -46,8 +46,8 @@ fn a_panicking_callback_does_not_prevent_other_callbacks() {
 #[test]
 fn a_blocking_callback_delays_neither_its_call_nor_others() {
     for way in EVERY_WAY {
-        let (entered, leave) = (Gate::new(), Gate::new());
-        let (is_in, held) = (entered.clone(), leave.clone());
+        let (entered, release) = (Gate::new(), Gate::new());
+        let (is_in, held) = (entered.clone(), release.clone());
         let outcome = way.run(&limit("callbacks::blocks", short()), move |token| {
             token
                 .on_cancel(move || {
@@ -55,14 +55,14 @@ fn a_blocking_callback_delays_neither_its_call_nor_others() {
                     held.wait();
                 })
                 .forget();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_timed_out(way, &outcome);
         entered.wait();
         for other in EVERY_WAY {
             times_out(other, "callbacks::beside_a_block");
         }
-        leave.open();
+        release.open();
     }
 }
 
@@ -96,7 +96,7 @@ fn a_callback_may_use_its_token_and_make_calls() {
                     ))
                     .unwrap();
             }));
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_timed_out(way, &outcome);
         let cause = Some(Cause::TimedOut);
@@ -246,8 +246,8 @@ fn a_waker_may_use_tokens_and_make_calls() {
 #[test]
 fn a_blocking_waker_delays_no_other_call() {
     for way in [Way::AsyncInline, Way::AsyncWorker] {
-        let (entered, leave) = (Gate::new(), Gate::new());
-        let (is_in, held) = (entered.clone(), leave.clone());
+        let (entered, release) = (Gate::new(), Gate::new());
+        let (is_in, held) = (entered.clone(), release.clone());
         let waker = waker(move || {
             is_in.open();
             held.wait();
@@ -264,12 +264,12 @@ fn a_blocking_waker_delays_no_other_call() {
             });
             sender.send(block_on(call)).unwrap();
         });
-        let ending = ended.recv_timeout(SOON / 2);
-        leave.open();
+        let outcome = ended.recv_timeout(SOON / 2);
+        release.open();
         others.join().unwrap();
         assert!(
-            matches!(ending, Ok(Outcome::TimedOut(_))),
-            "{way:?}: {ending:?}"
+            matches!(outcome, Ok(Outcome::TimedOut(_))),
+            "{way:?}: {outcome:?}"
         );
         drop(blocked);
     }
@@ -291,10 +291,10 @@ fn a_panicking_waker_does_not_prevent_other_wakers() {
     assert_eq!(support::poll_once(&mut waits, &woken), Poll::Ready(()));
 }
 
-/// Registers a waker with `token` that blocks until `leave` opens. Returns a gate that opens when
+/// Registers a waker with `token` that blocks until `release` opens. Returns a gate that opens when
 /// the waker is called, and the waiting future.
-fn block_waker(token: &CancelToken, leave: &Gate) -> (Gate, Pin<Box<impl Future + use<>>>) {
-    let (entered, held) = (Gate::new(), leave.clone());
+fn block_waker(token: &CancelToken, release: &Gate) -> (Gate, Pin<Box<impl Future + use<>>>) {
+    let (entered, held) = (Gate::new(), release.clone());
     let is_in = entered.clone();
     let blocks = waker(move || {
         is_in.open();
@@ -309,15 +309,15 @@ fn block_waker(token: &CancelToken, leave: &Gate) -> (Gate, Pin<Box<impl Future 
 /// Waiters and callbacks of one token used to wait for each other's wakers.
 #[test]
 fn a_waker_that_blocks_at_a_deadline_delays_no_callback_and_no_waiting_thread() {
-    let leave = Gate::new();
+    let release = Gate::new();
     let around = CallContext::detached().with_deadline(Deadline::after(Duration::from_millis(200)));
     let token = around.run(CancelToken::current);
-    let (_entered, _waiting) = block_waker(&token, &leave);
+    let (_entered, _waiting) = block_waker(&token, &release);
     let called = Gate::new();
     let calls = called.clone();
     let child = token.child();
     child.on_cancel(move || calls.open()).forget();
-    let cause = support::before_it_opens(&leave, move || {
+    let cause = support::before_it_opens(&release, move || {
         called.wait();
         child.wait_timeout(Duration::MAX)
     });
@@ -327,9 +327,9 @@ fn a_waker_that_blocks_at_a_deadline_delays_no_callback_and_no_waiting_thread() 
 /// The last poll used to come before a waiter inside the operation was woken.
 #[test]
 fn the_last_poll_of_an_inline_call_sees_the_cancellation_although_another_waker_blocks() {
-    let leave = Gate::new();
+    let release = Gate::new();
     let upstream = CancelToken::new();
-    let (entered, _waiting) = block_waker(&upstream, &leave);
+    let (entered, _waiting) = block_waker(&upstream, &release);
     let sees = Gate::new();
     let mut call = Box::pin(watching(&upstream, sees.clone()));
     assert!(support::poll_once(&mut call, &Gate::new()).is_pending());
@@ -339,7 +339,7 @@ fn the_last_poll_of_an_inline_call_sees_the_cancellation_although_another_waker_
     };
     entered.wait();
     let polled = support::poll_once(&mut call, &Gate::new());
-    leave.open();
+    release.open();
     canceller.join().unwrap();
     assert!(matches!(polled, Poll::Ready(Err(_))), "{polled:?}");
     assert!(sees.is_open(), "the last poll did not see the cancellation");

@@ -30,7 +30,7 @@ fn a_token_is_cancelled_once_with_all_its_descendants() {
 }
 
 #[test]
-fn cancelling_a_child_leaves_its_parent_and_siblings_alone() {
+fn cancelling_a_child_does_not_cancel_its_parent_and_siblings() {
     let parent = CancelToken::new();
     let (child, sibling) = (parent.child(), parent.child());
     child.cancel();
@@ -246,8 +246,8 @@ fn an_unregistered_callback_never_runs() {
 /// `unregister` returns whether it prevented the callback, and does not wait for a running one.
 #[test]
 fn unregistering_a_running_callback_does_not_wait() {
-    let (entered, leave, token) = (Gate::new(), Gate::new(), CancelToken::new());
-    let (is_in, held) = (entered.clone(), leave.clone());
+    let (entered, release, token) = (Gate::new(), Gate::new(), CancelToken::new());
+    let (is_in, held) = (entered.clone(), release.clone());
     let registration = token.on_cancel(move || {
         is_in.open();
         held.wait();
@@ -258,8 +258,8 @@ fn unregistering_a_running_callback_does_not_wait() {
     };
     entered.wait();
     assert!(!registration.unregister());
-    assert!(!leave.is_open());
-    leave.open();
+    assert!(!release.is_open());
+    release.open();
     canceller.join().unwrap();
 }
 
@@ -335,7 +335,7 @@ fn an_async_wait_wakes_the_task_that_polled_last() {
     assert!(after.is_open() && !before.is_open());
 }
 
-/// A waker keeps its task alive, so a leftover waker would leak the task.
+/// A waker keeps its task alive, so a waker that stays registered would leak the task.
 #[test]
 fn a_dropped_wait_leaves_no_waker_registered() {
     let token = CancelToken::new();

@@ -186,7 +186,7 @@ fn a_call_made_beside_a_cancel(way: Way, rounds: usize) {
             let context = CallContext::detached().with_token(token);
             context.run(|| match way {
                 Way::SyncWorker | Way::SyncInline => {
-                    way.run(&calls, |token| support::until_fired(&token))
+                    way.run(&calls, |token| support::until_cancelled(&token))
                 }
                 _ => block_on(way.start(&calls, |token| async move {
                     token.cancelled().await;

@@ -1,12 +1,12 @@
 //! The first event decides the cause, and the token, the error and the event report the same one.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crowd::crowd;
+use concurrent::run_concurrently;
 use support::{EVERY_WAY, SOON, Way, limit, short_limit};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, EventKind, Failure, Outcome, Timeout,
@@ -162,9 +162,9 @@ fn rows<T: Copy + Send + Sync>(others: &[T]) -> Vec<(Way, T)> {
 
 /// A cancellation by user code must not read as a timeout, nor the reverse.
 #[test]
-fn each_end_has_its_own_cause() {
+fn each_event_that_ends_a_call_has_its_own_cause() {
     let rows = rows(&ENDS);
-    crowd(rows.len(), rows.len(), |row| {
+    run_concurrently(rows.len(), rows.len(), |row| {
         let (way, end) = rows[row];
         let soon = 2 * short_limit();
         let after = |this| if this == end { soon } else { LONG };
@@ -188,9 +188,9 @@ fn each_end_has_its_own_cause() {
 
 /// A later end used to overwrite the cause. The operation runs until all ends have come.
 #[test]
-fn a_later_end_does_not_change_the_cause() {
+fn a_later_event_does_not_change_the_cause() {
     let rows = rows(&ENDS);
-    crowd(rows.len(), rows.len(), |row| {
+    run_concurrently(rows.len(), rows.len(), |row| {
         let (way, end) = rows[row];
         let (soon, later) = (2 * short_limit(), 4 * short_limit());
         let after = |this| if this == end { soon } else { later };
@@ -217,12 +217,12 @@ fn a_later_end_does_not_change_the_cause() {
 /// When several ends came within one millisecond, the error used to name one, and a token or the
 /// event another.
 #[test]
-fn simultaneous_ends_have_one_cause() {
+fn simultaneous_events_have_one_cause() {
     const ROUNDS: usize = 100;
     let own_limit = 2 * short_limit();
     let shortly_before = own_limit.saturating_sub(Duration::from_millis(1));
     let started = AtomicUsize::new(0);
-    crowd(20, ROUNDS, |round| {
+    run_concurrently(20, ROUNDS, |round| {
         let way = EVERY_WAY[round / 20];
         let call = Call::new(way, own_limit, own_limit);
         let step = Duration::from_micros(100 * (round as u64 % 20));

@@ -102,13 +102,13 @@ async fn never_pends_for_long() -> Result<(), Fail> {
 
 #[test]
 fn an_async_operation_that_never_yields_times_out_at_its_check() {
-    let endings = [
+    let outcomes = [
         futures::executor::block_on(never_pends()),
         futures::executor::block_on(never_pends_for_long()),
     ];
-    for ending in endings {
-        let Err(Fail::NoAnswer(error)) = ending else {
-            panic!("{ending:?}");
+    for outcome in outcomes {
+        let Err(Fail::NoAnswer(error)) = outcome else {
+            panic!("{outcome:?}");
         };
         assert!(error.is_timed_out());
     }

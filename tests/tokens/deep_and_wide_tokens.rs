@@ -1,13 +1,13 @@
 //! Token trees of any depth and width are linked, cancelled, checked and dropped without recursion
 //! and in linear time.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crowd::crowd;
+use concurrent::run_concurrently;
 use support::{EVERY_WAY, Gate, SOON, Way, eventually, limit, poll_once, short};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
 
@@ -204,7 +204,7 @@ fn stopped(way: Way, context: &CallContext, stop: impl FnOnce() + Send + 'static
             &limit("deep_and_wide_tokens::stopped", LONG),
             move |token| {
                 started.open();
-                support::until_fired(&token)
+                support::until_cancelled(&token)
             },
         )
     });
@@ -291,15 +291,15 @@ fn a_call_at_the_end_of_a_chain_knows_its_deadline() {
 #[test]
 fn a_call_among_many_siblings_has_its_normal_outcome() {
     let root = CancelToken::new();
-    let mut crowd: Vec<_> = (0..MANY).map(|_| root.child()).collect();
+    let mut siblings: Vec<_> = (0..MANY).map(|_| root.child()).collect();
     let context = CallContext::detached().with_token(&root);
     for way in EVERY_WAY {
         step("calls", || (0..100).for_each(|_| succeeds(way, &context)));
     }
-    assert!(crowd.iter().all(|child| !child.is_cancelled()));
+    assert!(siblings.iter().all(|child| !child.is_cancelled()));
     for (place, way) in EVERY_WAY.into_iter().enumerate() {
         // Cancelling a sibling does not reach the call; cancelling the parent does.
-        let sibling = crowd.swap_remove(place);
+        let sibling = siblings.swap_remove(place);
         let below = root.child();
         let context = CallContext::detached().with_token(&below);
         step("a cancelled call", || {
@@ -309,19 +309,19 @@ fn a_call_among_many_siblings_has_its_normal_outcome() {
             });
         });
     }
-    assert!(crowd.iter().all(|child| !child.is_cancelled()));
+    assert!(siblings.iter().all(|child| !child.is_cancelled()));
     step("the last call", || {
         let cancels = root.clone();
         stopped(Way::SyncWorker, &context, move || cancels.cancel());
     });
-    assert!(crowd.iter().all(CancelToken::is_cancelled));
+    assert!(siblings.iter().all(CancelToken::is_cancelled));
 }
 
 /// A deadline used to reach nearby tokens only.
 #[test]
 fn a_deadline_reaches_the_end_of_a_chain() {
     let calls = limit("deep_and_wide_tokens::deadline", 5 * short()).with_grace(SOON);
-    crowd(EVERY_WAY.len(), EVERY_WAY.len(), |place| {
+    run_concurrently(EVERY_WAY.len(), EVERY_WAY.len(), |place| {
         let way = EVERY_WAY[place];
         let outcome = way.run(&calls, |token| {
             let mut last = token.child();

@@ -1,4 +1,4 @@
-//! Rule 8: a call that ends in time disarms its token.
+//! A call that ends in time disarms its token.
 
 use crate::support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use support::{
     ASYNC, EVERY_WAY, Gate, Way, assert_timed_out, limit, poll_once, short, short_limit,
-    until_fired,
+    until_cancelled,
 };
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
@@ -167,7 +167,7 @@ fn a_token_kept_by_the_enclosing_call_still_has_its_deadline() {
             sender
                 .send((inner.deadline(), token.deadline(), inner))
                 .unwrap();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_timed_out(way, &outer);
         let (deadline, around, token) = kept.recv().unwrap();
@@ -189,7 +189,7 @@ fn after_any_other_outcome_a_token_stays_cancelled() {
                         token.cancel();
                     }
                     sender.send((token.clone(), child)).unwrap();
-                    until_fired(&token)
+                    until_cancelled(&token)
                 },
             );
             let (token, child) = kept.recv().unwrap();

@@ -3,16 +3,16 @@
 #[macro_use]
 #[path = "../support/annotated.rs"]
 mod annotated;
-#[path = "../support/crowd.rs"]
-mod crowd;
-#[path = "../support/forest.rs"]
-mod forest;
+#[path = "../support/concurrent.rs"]
+mod concurrent;
 #[path = "../support/panics.rs"]
 mod panics;
-#[path = "../support/steps.rs"]
-mod steps;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/token_model.rs"]
+mod token_model;
+#[path = "../support/token_steps.rs"]
+mod token_steps;
 #[path = "../support/waiters.rs"]
 mod waiters;
 

@@ -1,15 +1,15 @@
 //! Random token trees with calls in them, checked against a simple model: which token is cancelled,
 //! with which cause, and how often.
 
-use crate::{forest, steps};
+use crate::{token_model, token_steps};
 use std::sync::Barrier;
 use std::thread;
 
-use forest::Forest;
 use proptest::prelude::{ProptestConfig, any};
 use proptest::sample::Index;
 use proptest::{collection, proptest};
-use steps::{Step, steps};
+use token_model::Forest;
+use token_steps::{Step, steps};
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::sync::mpsc;
 
-use support::{EVERY_WAY, LONG, SOON, limit, until_fired};
+use support::{EVERY_WAY, LONG, SOON, limit, until_cancelled};
 use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, TimeoutError};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -87,8 +87,8 @@ fn callbacks_and_waiters_read_the_reason() {
         .forget();
     let waiting = token.child();
     let waiter = std::thread::spawn(move || {
-        let ending = until_fired(&waiting);
-        sender.send(reason(&ending.unwrap_err())).unwrap();
+        let stopped = until_cancelled(&waiting);
+        sender.send(reason(&stopped.unwrap_err())).unwrap();
     });
     token.cancel_with(Shutdown(1));
     waiter.join().unwrap();
@@ -99,7 +99,7 @@ annotated! {
     mod below, [name = "reasons_are_kept::below", secs = 60, upstream = upstream],
     (upstream: CancelToken, inside: mpsc::Sender<CancelToken>) -> Result<u32, TimeoutError> {
         inside.send(cancel_token.clone()).unwrap();
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     }
 }
 
@@ -107,7 +107,7 @@ annotated! {
     mod fallback, [name = "reasons_are_kept::fallback", secs = 60, upstream = upstream, fallback = |error| Err(reason(&error))],
     (upstream: CancelToken, inside: mpsc::Sender<CancelToken>) -> Result<u32, Option<u32>> {
         inside.send(cancel_token.clone()).unwrap();
-        until_fired(&cancel_token).map_err(|_| None)
+        until_cancelled(&cancel_token).map_err(|_| None)
     }
 }
 
@@ -147,8 +147,8 @@ fn a_fallback_receives_the_reason() {
     for way in EVERY_WAY {
         let request = CancelToken::new();
         cancel_when_inside(&request, |inside| {
-            let answer = fallback::call(way, request.clone(), inside);
-            assert_eq!(answer, Err(Some(7)), "{way:?}");
+            let result = fallback::call(way, request.clone(), inside);
+            assert_eq!(result, Err(Some(7)), "{way:?}");
         });
     }
 }
@@ -161,8 +161,8 @@ fn a_call_that_is_not_started_reports_the_reason() {
         let error = below::call(way, request.clone(), mpsc::channel().0).unwrap_err();
         assert!(!error.was_started(), "{way:?}");
         assert_eq!(reason(&error), Some(7), "{way:?}");
-        let answer = fallback::call(way, request.clone(), mpsc::channel().0);
-        assert_eq!(answer, Err(Some(7)), "{way:?}");
+        let result = fallback::call(way, request.clone(), mpsc::channel().0);
+        assert_eq!(result, Err(Some(7)), "{way:?}");
 
         let context = CallContext::detached().with_token(&request.child());
         let outcome = context.run(|| {
@@ -191,7 +191,7 @@ fn nested_calls_report_the_reason() {
                         let inner = limit("reasons_are_kept::inner", LONG);
                         let outcome = inner_way.run(&inner, move |token| {
                             inside.send(token.clone()).unwrap();
-                            until_fired(&token)
+                            until_cancelled(&token)
                         });
                         sender
                             .send(outcome.timeout_error().and_then(reason))
@@ -214,10 +214,10 @@ fn other_outcomes_have_no_reason() {
     for way in EVERY_WAY {
         let (sender, kept) = mpsc::channel();
         let outcome = way.run(&limit("reasons_are_kept::limit", 150), move |token| {
-            let ending = until_fired(&token);
+            let stopped = until_cancelled(&token);
             token.cancel_with(Shutdown(7));
             sender.send(token.check().unwrap_err()).unwrap();
-            ending
+            stopped
         });
         let error = outcome.timeout_error().unwrap();
         let inside = kept.recv_timeout(SOON).unwrap();

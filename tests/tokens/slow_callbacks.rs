@@ -1,16 +1,16 @@
-//! Rule 10: callbacks that block, panic or unregister each other delay no call, no timer and no
+//! Callbacks that block, panic or unregister each other delay no call, no timer and no
 //! other callback for good.
 
-use crate::{crowd, panics, support};
+use crate::{concurrent, panics, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crowd::{crowd, ends};
+use concurrent::{must_return, run_concurrently};
 use support::{
     ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, eventually, limit, runtime, short, short_limit,
-    until_fired,
+    until_cancelled,
 };
 use timeout_runtime::{CancelToken, Cause, Outcome, Registration, TimeoutError};
 
@@ -21,7 +21,7 @@ const OTHERS: usize = 20;
 fn times_out(way: Way, name: &'static str) -> Duration {
     let calls = limit(name, short());
     let outcome = match way {
-        Way::SyncWorker | Way::SyncInline => way.run(&calls, |token| until_fired(&token)),
+        Way::SyncWorker | Way::SyncInline => way.run(&calls, |token| until_cancelled(&token)),
         // Nothing else wakes the call.
         _ => block_on(way.start(&calls, move |token| async move {
             if way == Way::AsyncInline {
@@ -43,12 +43,17 @@ type Kept = Arc<Mutex<Vec<Registration>>>;
 
 /// Registers three callbacks: one that blocks until the gate opens, one that panics, and one that
 /// takes those two back once the first one blocks, and sends whether that prevented them.
-fn register_three(token: &CancelToken, entered: Gate, leave: Gate, sent: mpsc::Sender<Vec<bool>>) {
+fn register_three(
+    token: &CancelToken,
+    entered: Gate,
+    release: Gate,
+    sent: mpsc::Sender<Vec<bool>>,
+) {
     let kept = Kept::default();
     let is_in = entered.clone();
     let blocks = token.on_cancel(move || {
         is_in.open();
-        leave.wait();
+        release.wait();
     });
     let panics = token.on_cancel(|| panic!("wanted: a callback's panic"));
     kept.lock().unwrap().extend([blocks, panics]);
@@ -67,19 +72,19 @@ fn slow_callbacks_of_a_deadline_delay_no_other_call() {
     panics::record_panics();
     let runtime = runtime();
     for way in EVERY_WAY {
-        let (entered, leave) = (Gate::new(), Gate::new());
+        let (entered, release) = (Gate::new(), Gate::new());
         let (sender, taken_back) = mpsc::channel();
-        let (is_in, held) = (entered.clone(), leave.clone());
+        let (is_in, held) = (entered.clone(), release.clone());
         let outcome = way.run(&limit("slow_callbacks::first", short()), move |token| {
             register_three(&token, is_in, held, sender);
-            until_fired(&token)
+            until_cancelled(&token)
         });
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
         };
         assert!(error.elapsed() < SOON / 2, "{way:?}: {error}");
         entered.wait();
-        crowd(OTHERS, OTHERS, |place| {
+        run_concurrently(OTHERS, OTHERS, |place| {
             let _inside = runtime.enter();
             let other = EVERY_WAY[place % EVERY_WAY.len()];
             let took = times_out(other, "slow_callbacks::other");
@@ -92,7 +97,7 @@ fn slow_callbacks_of_a_deadline_delay_no_other_call() {
             !prevented[0],
             "{way:?}: a callback that runs was taken back"
         );
-        leave.open();
+        release.open();
     }
     // The timer thread still works.
     let _inside = runtime.enter();
@@ -110,9 +115,9 @@ fn slow_callbacks_of_a_cancel_delay_at_most_its_own_thread() {
     panics::record_panics();
     for way in EVERY_WAY {
         let token = CancelToken::new();
-        let (entered, leave) = (Gate::new(), Gate::new());
+        let (entered, release) = (Gate::new(), Gate::new());
         let (sender, taken_back) = mpsc::channel();
-        register_three(&token, entered.clone(), leave.clone(), sender);
+        register_three(&token, entered.clone(), release.clone(), sender);
         let started = Gate::new();
         let (under_way, cancels) = (started.clone(), token.clone());
         let canceller = thread::spawn(move || {
@@ -124,7 +129,7 @@ fn slow_callbacks_of_a_cancel_delay_at_most_its_own_thread() {
         let outcome = context.run(|| {
             way.run(&limit("slow_callbacks::cancelled", 60_000), move |token| {
                 started.open();
-                until_fired(&token)
+                until_cancelled(&token)
             })
         });
         assert!(
@@ -136,7 +141,7 @@ fn slow_callbacks_of_a_cancel_delay_at_most_its_own_thread() {
         // A second cancel does not wait for the callbacks of the first one.
         token.cancel();
         assert!(!canceller.is_finished(), "{way:?}");
-        leave.open();
+        release.open();
         canceller.join().unwrap();
         assert_eq!(taken_back.try_recv(), Ok(vec![false; 2]), "{way:?}");
     }
@@ -145,7 +150,7 @@ fn slow_callbacks_of_a_cancel_delay_at_most_its_own_thread() {
 /// A lock used to be held while callbacks ran: two callbacks that unregister each other deadlocked.
 #[test]
 fn two_running_callbacks_may_unregister_each_other() {
-    ends(|| {
+    must_return(|| {
         let tokens = [CancelToken::new(), CancelToken::new()];
         let both_run = Arc::new(Barrier::new(2));
         let kept: [Kept; 2] = Default::default();
@@ -175,7 +180,7 @@ fn two_running_callbacks_may_unregister_each_other() {
 #[test]
 fn callbacks_of_one_token_may_unregister_each_other_and_themselves() {
     for by_deadline in [false, true] {
-        let prevented = ends(move || {
+        let prevented = must_return(move || {
             let (sender, prevented) = mpsc::channel();
             let (kept, ran) = (Kept::default(), Arc::<AtomicUsize>::default());
             let register = |token: &CancelToken| {
@@ -197,7 +202,7 @@ fn callbacks_of_one_token_may_unregister_each_other_and_themselves() {
                     .inline()
                     .outcome(|token| {
                         register(&token);
-                        until_fired(&token)
+                        until_cancelled(&token)
                     });
                 assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
             } else {
@@ -219,16 +224,16 @@ fn callbacks_of_one_token_may_unregister_each_other_and_themselves() {
 /// A blocked callback must not occupy the worker of the next call.
 #[test]
 fn callbacks_that_never_end_occupy_no_worker() {
-    let leave = Gate::new();
+    let release = Gate::new();
     for _ in 0..OTHERS / 2 {
-        let held = leave.clone();
+        let held = release.clone();
         let outcome = limit("slow_callbacks::blocked", short()).outcome(move |token| {
             token.on_cancel(move || held.wait()).forget();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
         let next = limit("slow_callbacks::next", 60_000).outcome(|_| Ok::<_, TimeoutError>(7));
         assert_eq!(next.success(), Some(7));
     }
-    leave.open();
+    release.open();
 }

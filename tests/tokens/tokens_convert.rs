@@ -3,13 +3,13 @@
 
 use crate::support;
 
-use support::{Drops, EVERY_WAY, Gate, block_on, eventually, limit, short_limit, until_fired};
+use support::{Drops, EVERY_WAY, Gate, block_on, eventually, limit, short_limit, until_cancelled};
 use timeout_runtime::integrations::tokio_util::LinkedToken;
 use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Timeout, TimeoutError};
 use tokio_util::sync::CancellationToken;
 
 #[test]
-fn their_token_cancels_calls_in_every_place() {
+fn a_tokio_token_cancels_calls_in_every_place() {
     for way in EVERY_WAY {
         let theirs = CancellationToken::new();
         let ours = CancelToken::from(&theirs);
@@ -23,7 +23,7 @@ fn their_token_cancels_calls_in_every_place() {
         let outcome = CallContext::detached().with_token(&ours).run(|| {
             way.run(&limit("tokens::theirs", 60_000), move |token| {
                 begun.open();
-                until_fired(&token)
+                until_cancelled(&token)
             })
         });
         cancels.join().unwrap();
@@ -36,7 +36,7 @@ fn their_token_cancels_calls_in_every_place() {
 }
 
 #[test]
-fn cancelling_theirs_cancels_ours_but_not_the_reverse() {
+fn a_token_made_from_tokios_is_cancelled_with_it_and_not_the_reverse() {
     let root = CancellationToken::new();
     let theirs = root.child_token();
     let ours = CancelToken::from(&theirs);
@@ -55,7 +55,7 @@ fn cancelling_theirs_cancels_ours_but_not_the_reverse() {
 
 /// Callbacks must not be lost, nor run while tokio-util holds its own locks.
 #[test]
-fn our_callbacks_run_and_may_use_their_token() {
+fn callbacks_run_and_may_use_the_tokio_token() {
     let root = CancellationToken::new();
     let theirs = root.child_token();
     let ours = CancelToken::from(&theirs);
@@ -75,7 +75,7 @@ fn our_callbacks_run_and_may_use_their_token() {
 }
 
 #[test]
-fn our_token_cancels_theirs_also_by_a_deadline() {
+fn a_tokio_token_made_from_a_token_is_cancelled_with_it_also_by_a_deadline() {
     let ours = CancelToken::new();
     let theirs = LinkedToken::from(&ours);
     let below = theirs.child_token();

@@ -1,6 +1,6 @@
 //! A token is cancelled at its deadline even if no code waits for it.
 
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::pin::pin;
 use std::sync::mpsc;
 use std::task::{Context, Waker};
@@ -37,7 +37,7 @@ fn is_cancelled_unattended(way: Way, ms: u64) -> bool {
     let (kept, keeper) = mpsc::channel();
     let release = Gate::new();
     let body = release.clone();
-    let outcome = crowd::ends(move || {
+    let outcome = concurrent::must_return(move || {
         way.run(&limit("tokens_without_waiters::kept", ms), move |token| {
             let in_vain = waits_and_gives_up(&token);
             kept.send((token, in_vain)).unwrap();

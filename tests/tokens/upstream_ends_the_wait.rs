@@ -1,4 +1,4 @@
-//! Rule 3: an upstream token ends the wait like a deadline.
+//! An upstream token ends the wait like a deadline.
 
 use crate::support;
 use std::error::Error;
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, LONG, Way, in_runtime, limit, record, until_fired};
+use support::{APART, EVERY_WAY, Gate, LONG, Way, in_runtime, limit, record, until_cancelled};
 use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, TimeoutError};
 
 const GRACE: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ fn cancelling_a_clone_of_the_token_ends_the_call() {
         let cancel = canceller();
         let outcome = way.run(&limit("upstream::clone", LONG), move |token| {
             cancel.send(token.clone()).unwrap();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         let Outcome::Cancelled(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
@@ -92,7 +92,7 @@ fn within_the_grace_a_success_counts_and_an_error_is_cancelled() {
             let cancel = canceller();
             let outcome = way.run(&timeout, move |token| {
                 cancel.send(token.clone()).unwrap();
-                until_fired(&token).or(if succeeds { Ok(7) } else { Err("stopped") })
+                until_cancelled(&token).or(if succeeds { Ok(7) } else { Err("stopped") })
             });
             if succeeds {
                 assert!(
@@ -163,7 +163,7 @@ annotated! {
     mod given, [name = "upstream::given", secs = 600], (cancel_token: CancelToken, inside: mpsc::Sender<CancelToken>)
     -> Result<u32, TimeoutError> {
         inside.send(cancel_token.clone()).unwrap();
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     }
 }
 
@@ -193,7 +193,7 @@ fn an_upstream_token_ends_the_call() {
 
 /// A call's own token is linked one way only.
 #[test]
-fn cancelling_the_calls_token_leaves_the_callers_token_alone() {
+fn cancelling_the_calls_token_does_not_cancel_the_callers_token() {
     for way in EVERY_WAY {
         let request = CancelToken::new();
         let (inside, running) = mpsc::channel();

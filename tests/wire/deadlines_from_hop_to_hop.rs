@@ -38,19 +38,19 @@ async fn sent_on(
         });
         let client = ClientLayer::new(to.clone()).layer(network);
         let sent = client.oneshot(Request::new(())).await;
-        let mut answer = Response::new(String::new());
+        let mut response = Response::new(String::new());
         if let Ok(sent) = sent {
-            answer.extensions_mut().insert(sent);
+            response.extensions_mut().insert(sent);
         }
-        Ok::<_, Infallible>(answer)
+        Ok::<_, Infallible>(response)
     });
     let mut asked = Request::new(());
     asked.headers_mut().insert(from.name(), encoded);
-    let answer = ServerLayer::http(from.clone())
+    let response = ServerLayer::http(from.clone())
         .layer(service)
         .oneshot(asked);
-    let mut answer = answer.await.unwrap_or_else(|never| match never {});
-    answer.extensions_mut().remove()
+    let mut response = response.await.unwrap_or_else(|never| match never {});
+    response.extensions_mut().remove()
 }
 
 /// The deadline that each service of a chain receives, with its unit. The first one receives
@@ -161,9 +161,9 @@ fn three(runtime: &Runtime, header: &DeadlineHeader) -> std::net::SocketAddr {
             let (client, encoded) = (client.clone(), received(&encoded, &asked));
             let asked = request(&next);
             async move {
-                let answer = client.oneshot(asked).await.map_err(Into::into);
-                let answer = answer.unwrap_or_else(|error: BoxError| panic!("{error}"));
-                let after = answer.into_body().collect().await.expect("a body");
+                let response = client.oneshot(asked).await.map_err(Into::into);
+                let response = response.unwrap_or_else(|error: BoxError| panic!("{error}"));
+                let after = response.into_body().collect().await.expect("a body");
                 let after = String::from_utf8(after.to_bytes().to_vec()).expect("ASCII");
                 Served::Ok(text(format!("{encoded} {after}")))
             }
@@ -196,17 +196,17 @@ fn a_forwarded_deadline_does_not_grow_over_real_connections() {
     ] {
         let address = three(&runtime, &header);
         for value in values {
-            let answer = response_to(address, format!("{}: {value}\r\n", header.name()));
-            let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+            let response = response_to(address, format!("{}: {value}\r\n", header.name()));
+            let (_, body) = response.split_once("\r\n\r\n").expect("a body");
             let encoded: Vec<Duration> =
                 body.split(' ').map(|encoded| meaning(encoded).0).collect();
-            assert_eq!(encoded.len(), 3, "{answer}");
-            assert_eq!(encoded[0], meaning(value).0, "{answer}");
+            assert_eq!(encoded.len(), 3, "{response}");
+            assert_eq!(encoded[0], meaning(value).0, "{response}");
             assert!(
                 encoded.is_sorted_by(|before, after| before >= after),
-                "{answer}"
+                "{response}"
             );
-            assert!(encoded[2] > encoded[0] / 2, "{answer}");
+            assert!(encoded[2] > encoded[0] / 2, "{response}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Deadlines between tonic clients and servers, and between tonic and peers that do not use it.
 
-use crate::{numbers, support, wire};
+use crate::{grpc_service, support, wire};
 use std::convert::Infallible;
 use std::error::Error;
 use std::future;
@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use grpc_service::{Numbers, PATH, ask, channel_to, send};
 use http::HeaderMap;
 use http::uri::PathAndQuery;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use numbers::{Numbers, PATH, ask, channel_to, send};
 use support::{Gate, SOON, record, runtime, short, short_limit};
 use timeout_runtime::integrations::tower::{ClientError, ServerLayer};
 use timeout_runtime::{

@@ -1,7 +1,7 @@
 //! Deadlines sent over HTTP and gRPC.
 
-#[path = "../support/numbers.rs"]
-mod numbers;
+#[path = "../support/grpc_service.rs"]
+mod grpc_service;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tenant.rs"]

@@ -97,9 +97,9 @@ fn an_operation_inherits_its_requests_deadline_runtime_span_and_tenant() {
     let runtime = runtime();
     let address = serve(&runtime, &layer(), service);
     let start = Instant::now();
-    let answer = response_to(address, FAR);
+    let response = response_to(address, FAR);
     let taken = start.elapsed();
-    assert!(answer.ends_with("\r\n\r\ndone"), "{answer}");
+    assert!(response.ends_with("\r\n\r\ndone"), "{response}");
 
     let (here, worker, task) = found.recv().expect("the request was served");
     assert!(here.is_some());
@@ -154,8 +154,8 @@ async fn task_until_cancelled(causes: Causes, started: Gate) -> Result<(), Timeo
 }
 
 /// Serves a request with these header lines by both kinds of operations. When they have started,
-/// the client disconnects if `leaves`; else it waits for the response.
-fn causes_of(lines: &str, leaves: bool) -> [(&'static str, Option<Cause>); 2] {
+/// the client disconnects if `disconnects`, and waits for the response.
+fn causes_of(lines: &str, disconnects: bool) -> [(&'static str, Option<Cause>); 2] {
     let (sender, causes) = channel();
     let started: [Gate; 2] = Default::default();
     let gates = started.clone();
@@ -174,7 +174,7 @@ fn causes_of(lines: &str, leaves: bool) -> [(&'static str, Option<Cause>); 2] {
     let runtime = runtime();
     let address = serve(&runtime, &layer(), service);
     let client = raw(address, lines);
-    if leaves {
+    if disconnects {
         started.iter().for_each(Gate::wait);
         drop(client);
     }

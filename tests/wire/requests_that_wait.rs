@@ -14,20 +14,20 @@ use tokio::time::{Instant, sleep};
 use tower::load_shed::error::Overloaded;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-type Answer = Response<String>;
+type TextResponse = Response<String>;
 
 /// Time that the service takes for each request, on a paused clock.
 const WORK: Duration = Duration::from_secs(100);
 /// Longer than one request, shorter than two.
 const LIMIT: Duration = Duration::from_secs(150);
 
-fn layer() -> ServerLayer<fn(Refusal) -> Answer> {
+fn layer() -> ServerLayer<fn(Refusal) -> TextResponse> {
     ServerLayer::http(DeadlineHeader::envoy()).at_most(LIMIT)
 }
 
 /// A service that handles one request at a time for `WORK`, and the number of requests it received.
 fn one_at_a_time() -> (
-    impl Service<Request<()>, Response = Answer, Error = Infallible, Future: Send>
+    impl Service<Request<()>, Response = TextResponse, Error = Infallible, Future: Send>
     + Clone
     + Send
     + 'static,
@@ -52,14 +52,14 @@ where
     S: Service<Request<()>, Response = Response<B>, Error = Infallible> + Clone,
 {
     let start = Instant::now();
-    let answers = requests.into_iter().map(|request| {
-        let answer = service.clone().oneshot(request);
+    let responses = requests.into_iter().map(|request| {
+        let response = service.clone().oneshot(request);
         async move {
-            let answer = answer.await.unwrap_or_else(|never| match never {});
-            (answer.status(), start.elapsed().as_secs())
+            let response = response.await.unwrap_or_else(|never| match never {});
+            (response.status(), start.elapsed().as_secs())
         }
     });
-    join_all(answers).await
+    join_all(responses).await
 }
 
 fn plain(count: usize) -> Vec<Request<()>> {
@@ -71,9 +71,9 @@ fn plain(count: usize) -> Vec<Request<()>> {
 fn waiting_for_a_ready_service_is_not_counted_by_default() {
     paused_runtime().block_on(async {
         let (service, reached) = one_at_a_time();
-        let answers = ask_all(layer().layer(service), plain(3)).await;
+        let responses = ask_all(layer().layer(service), plain(3)).await;
         let ok = StatusCode::OK;
-        assert_eq!(answers, [(ok, 100), (ok, 200), (ok, 300)]);
+        assert_eq!(responses, [(ok, 100), (ok, 200), (ok, 300)]);
         assert_eq!(reached.load(Ordering::Relaxed), 3);
     });
 }
@@ -84,10 +84,10 @@ fn a_layer_that_counts_waiting_includes_the_wait() {
     paused_runtime().block_on(async {
         let (service, reached) = one_at_a_time();
         let layer = layer().count_waiting();
-        let mut answers = ask_all(layer.layer(service), plain(10)).await;
-        assert_eq!(answers.remove(0), (StatusCode::OK, 100));
+        let mut responses = ask_all(layer.layer(service), plain(10)).await;
+        assert_eq!(responses.remove(0), (StatusCode::OK, 100));
         // The second request was running; the others were still waiting.
-        assert_eq!(answers, [(StatusCode::GATEWAY_TIMEOUT, 150); 9]);
+        assert_eq!(responses, [(StatusCode::GATEWAY_TIMEOUT, 150); 9]);
         assert_eq!(reached.load(Ordering::Relaxed), 2);
     });
 }
@@ -101,9 +101,9 @@ fn a_request_that_expires_while_waiting_does_not_reach_the_service() {
             request.body(()).expect("a request")
         });
         let layer = layer().count_waiting();
-        let answers = ask_all(layer.layer(service), requests.into()).await;
+        let responses = ask_all(layer.layer(service), requests.into()).await;
         let late = StatusCode::GATEWAY_TIMEOUT;
-        assert_eq!(answers, [(StatusCode::OK, 100), (late, 60), (late, 140)]);
+        assert_eq!(responses, [(StatusCode::OK, 100), (late, 60), (late, 140)]);
         assert_eq!(reached.load(Ordering::Relaxed), 2);
     });
 }
@@ -121,9 +121,12 @@ where
     let ready = service.ready().await;
     let ready = ready.unwrap_or_else(|never| match never {});
     sleep(LIMIT * 2).await;
-    let answer = ready.call(Request::new(())).await;
-    assert_eq!(answer.map(|answer| answer.status()), Ok(StatusCode::OK));
-    assert!(first.await.is_ok_and(|answer| answer.is_ok()));
+    let response = ready.call(Request::new(())).await;
+    assert_eq!(
+        response.map(|response| response.status()),
+        Ok(StatusCode::OK)
+    );
+    assert!(first.await.is_ok_and(|response| response.is_ok()));
 }
 
 /// The limit used to start when the server polled the service for readiness.
@@ -151,7 +154,7 @@ fn load_shedding_keeps_requests_from_waiting() {
         let error: BoxError = second.map(drop).expect_err("the request would wait");
         assert!(error.is::<Overloaded>(), "{error}");
         assert!(start.elapsed() < SOON);
-        assert!(first.await.is_ok_and(|answer| answer.is_ok()));
+        assert!(first.await.is_ok_and(|response| response.is_ok()));
         assert_eq!(reached.load(Ordering::Relaxed), 1);
     });
 }

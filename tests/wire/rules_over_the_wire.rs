@@ -10,7 +10,7 @@ use std::thread;
 
 use http::{Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
-use support::{Gate, LONG, SOON, Way, block_on, limit, record, runtime, short, until_fired};
+use support::{Gate, LONG, SOON, Way, block_on, limit, record, runtime, short, until_cancelled};
 use timeout_runtime::integrations::tower::DeadlineHeader;
 use timeout_runtime::{CallContext, CallStatus, Cause, EventKind, Outcome, TimeoutError, timeout};
 use tokio::runtime::{Handle, Runtime};
@@ -46,7 +46,7 @@ async fn work(way: Way, name: &'static str, started: Gate) -> Outcome<u32, Timeo
     if way == Way::SyncWorker {
         return policy.outcome(move |token| {
             started.open();
-            until_fired(&token)
+            until_cancelled(&token)
         });
     }
     let call = way.start(&policy, |token| async move {
@@ -60,8 +60,8 @@ async fn work(way: Way, name: &'static str, started: Gate) -> Outcome<u32, Timeo
 /// The response status that the client receives when its deadline passes.
 #[timeout(name = "wire::caller", ms = short(), run = "task")]
 async fn caller(uri: Uri) -> Result<StatusCode, BoxError> {
-    let answer = client(DeadlineHeader::envoy()).oneshot(request(&uri));
-    Ok(answer.await.map_err(Into::into)?.status())
+    let response = client(DeadlineHeader::envoy()).oneshot(request(&uri));
+    Ok(response.await.map_err(Into::into)?.status())
 }
 
 /// The call that owns the limit times out; the server's nested call exceeds its deadline. The
@@ -91,14 +91,14 @@ fn a_caller_times_out_and_the_servers_call_exceeds_its_deadline() {
             callers.wait_for(2),
             [EventKind::TimedOut, EventKind::AbandonedWorkerSucceeded]
         );
-        let verdicts = verdicts(&works.kinds());
-        assert_eq!(verdicts, [EventKind::DeadlineExceeded], "{way:?}");
+        let outcomes = outcome_events(&works.kinds());
+        assert_eq!(outcomes, [EventKind::DeadlineExceeded], "{way:?}");
     }
 }
 
-fn verdicts(kinds: &[EventKind<'static>]) -> Vec<EventKind<'static>> {
-    let verdicts = kinds.iter().filter(|kind| kind.is_verdict());
-    verdicts.cloned().collect()
+fn outcome_events(kinds: &[EventKind<'static>]) -> Vec<EventKind<'static>> {
+    let events = kinds.iter().filter(|kind| kind.is_verdict());
+    events.cloned().collect()
 }
 
 #[timeout(name = "wire::late", secs = 60)]
@@ -152,8 +152,8 @@ fn only_cleanup_starts_after_a_requests_deadline() {
     });
     let runtime = runtime();
     let address = serve_http(&runtime, service);
-    let answer = response_to(address, short_header());
-    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    let response = response_to(address, short_header());
+    assert!(response.starts_with("HTTP/1.1 504 "), "{response}");
     let exceeded = Cause::DeadlineExceeded;
     assert_eq!(received.recv_timeout(SOON), Ok((exceeded, exceeded)));
     let done = [(); 2].map(|()| done.recv_timeout(SOON));
@@ -219,8 +219,8 @@ fn calls_of_a_disconnected_client_are_cancelled_once() {
         drop(client);
         let outcome = outcomes.recv_timeout(SOON).expect("the call ends");
         assert_eq!(outcome.status(), CallStatus::UpstreamCancelled, "{way:?}");
-        let verdicts = verdicts(&works.kinds());
-        assert_eq!(verdicts, [EventKind::Cancelled], "{way:?}");
+        let outcomes = outcome_events(&works.kinds());
+        assert_eq!(outcomes, [EventKind::Cancelled], "{way:?}");
     }
 }
 
@@ -237,10 +237,10 @@ fn calls_dropped_with_their_service_have_one_outcome() {
             let (sender, gate) = (sender.clone(), gate.clone());
             let call = way.start(&limit("wire::dropped", LONG), |token| async move {
                 let kept = token.clone();
-                let tell = move || {
+                let send = move || {
                     let _ = sender.send(kept.cause());
                 };
-                token.on_cancel(tell).forget();
+                token.on_cancel(send).forget();
                 gate.open();
                 token.cancelled().await;
                 token.check()
@@ -256,7 +256,7 @@ fn calls_dropped_with_their_service_have_one_outcome() {
         drop(client);
         assert_eq!(causes.recv_timeout(SOON), Ok(Some(Cause::Cancelled)));
         let kinds = works.wait_for(1 + usize::from(way.abandons()));
-        assert_eq!(verdicts(&kinds), [EventKind::Dropped], "{way:?}");
+        assert_eq!(outcome_events(&kinds), [EventKind::Dropped], "{way:?}");
         let late = kinds.get(1);
         let is_error = matches!(late, Some(EventKind::AbandonedWorkerFailed(_)));
         assert_eq!(is_error, way.abandons(), "{way:?}: {kinds:?}");
@@ -266,12 +266,12 @@ fn calls_dropped_with_their_service_have_one_outcome() {
 #[test]
 fn a_result_after_the_requests_end_is_reported_once() {
     let works = record("wire::stubborn");
-    let (answers, end) = (Gate::new(), Gate::new());
-    let gates = (answers.clone(), end.clone());
+    let (responds, end) = (Gate::new(), Gate::new());
+    let gates = (responds.clone(), end.clone());
     let service = service_fn(move |_| {
-        let (answers, end) = gates.clone();
+        let (responds, end) = gates.clone();
         let call = Way::AsyncWorker.start(&limit("wire::stubborn", LONG), move |_| async move {
-            answers.wait();
+            responds.wait();
             Ok::<_, TimeoutError>(7)
         });
         async move {
@@ -283,11 +283,11 @@ fn a_result_after_the_requests_end_is_reported_once() {
     });
     let runtime = runtime();
     let address = serve_http(&runtime, service);
-    let answer = response_to(address, short_header());
-    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    let response = response_to(address, short_header());
+    assert!(response.starts_with("HTTP/1.1 504 "), "{response}");
     end.wait();
     assert_eq!(works.kinds(), [EventKind::DeadlineExceeded]);
-    answers.open();
+    responds.open();
     assert_eq!(
         works.wait_for(2),
         [

@@ -21,7 +21,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 
 const FAR: Duration = Duration::from_secs(600);
 
-type Answer = Response<String>;
+type TextResponse = Response<String>;
 
 fn request(header: &str, value: &str) -> Request<()> {
     let request = Request::get("/").header(header, value);
@@ -33,17 +33,17 @@ fn with_ms(ms: u64) -> Request<()> {
     request("x-envoy-expected-rq-timeout-ms", &ms.to_string())
 }
 
-fn http() -> ServerLayer<fn(Refusal) -> Answer> {
+fn http() -> ServerLayer<fn(Refusal) -> TextResponse> {
     ServerLayer::http(DeadlineHeader::envoy())
 }
 
-type Served = Result<Answer, Infallible>;
+type Served = Result<TextResponse, Infallible>;
 
 /// The response of `service` to `request`, inside `layer`.
-fn serve<A, S>(layer: &ServerLayer<A>, service: S, request: Request<()>) -> Answer
+fn serve<A, S>(layer: &ServerLayer<A>, service: S, request: Request<()>) -> TextResponse
 where
-    A: Fn(Refusal) -> Answer + Clone,
-    S: Service<Request<()>, Response = Answer, Error = Infallible>,
+    A: Fn(Refusal) -> TextResponse + Clone,
+    S: Service<Request<()>, Response = TextResponse, Error = Infallible>,
 {
     runtime().block_on(async {
         let served = layer.layer(service).oneshot(request).await;
@@ -52,18 +52,18 @@ where
 }
 
 /// The response with its complete body.
-async fn read<A>(answer: Response<ServerBody<String, A>>) -> Answer
+async fn read<A>(response: Response<ServerBody<String, A>>) -> TextResponse
 where
-    A: Fn(Refusal) -> Answer,
+    A: Fn(Refusal) -> TextResponse,
 {
-    let (head, body) = answer.into_parts();
+    let (head, body) = response.into_parts();
     let body = body.collect().await.expect("a complete body").to_bytes();
     let text = String::from_utf8(body.into()).expect("a UTF-8 body");
     Response::from_parts(head, text)
 }
 
 /// A service that returns the remaining minutes, rounded up.
-fn clock() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
+fn clock() -> impl Service<Request<()>, Response = TextResponse, Error = Infallible> {
     service_fn(async |_| {
         let left = Deadline::current().remaining();
         let minutes = left.map(|left| (left.as_secs_f64() / 60.0).ceil().to_string());
@@ -72,7 +72,7 @@ fn clock() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
 }
 
 /// A service that must not be called.
-fn out_of_reach() -> impl Service<Request<()>, Response = Answer, Error = Infallible> {
+fn out_of_reach() -> impl Service<Request<()>, Response = TextResponse, Error = Infallible> {
     service_fn(async |_| -> Served { panic!("the service was called") })
 }
 
@@ -125,7 +125,7 @@ impl Work {
     /// The operations, and the service that starts them.
     fn service() -> (
         Self,
-        impl Service<Request<()>, Response = Answer, Error = Infallible, Future: Send>,
+        impl Service<Request<()>, Response = TextResponse, Error = Infallible, Future: Send>,
     ) {
         let (sender, causes) = channel();
         let started: [Gate; 4] = Default::default();
@@ -407,7 +407,7 @@ fn a_service_does_not_start_after_the_deadline() {
 
 /// A client that disconnects after the deadline does not change the cause.
 #[test]
-fn a_client_that_disconnects_late_leaves_the_cause_deadline_exceeded() {
+fn a_client_that_disconnects_late_does_not_change_the_cause() {
     for _ in 0..20 {
         let (sender, tokens) = channel();
         let service = service_fn(move |_| {

@@ -1,7 +1,7 @@
 //! A server that breaks off or stalls within its response: the client gets a connection error or
 //! its own timeout, and its call emits one event.
 
-use crate::{numbers, support, wire};
+use crate::{grpc_service, support, wire};
 use std::error::Error;
 use std::future;
 use std::io::{self, Read, Write};
@@ -36,9 +36,9 @@ const PARTS: [&str; 6] = [
 /// The body of the response; the limit covers all of it.
 async fn ask(name: &'static str, uri: Uri, millis: u64) -> Result<Bytes, BoxError> {
     let asked = limit(name, millis).call_async(async |_| -> Result<_, BoxError> {
-        let answer = client(DeadlineHeader::envoy()).oneshot(request(&uri));
-        let answer = answer.await.map_err(Into::into)?;
-        Ok(answer.into_body().collect().await?.to_bytes())
+        let response = client(DeadlineHeader::envoy()).oneshot(request(&uri));
+        let response = response.await.map_err(Into::into)?;
+        Ok(response.into_body().collect().await?.to_bytes())
     });
     asked.await
 }
@@ -153,14 +153,15 @@ fn response_from(
     runtime.spawn(async move {
         let (stream, _) = listener.accept().await.expect("a connection");
         let service = hyper::service::service_fn(move |_| {
-            let answer = http::Response::builder().header("content-type", "application/grpc");
-            future::ready(answer.body(body()))
+            let response = http::Response::builder().header("content-type", "application/grpc");
+            future::ready(response.body(body()))
         });
         let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         let connection = connection.serve_connection(TokioIo::new(stream), service);
         connection.await
     });
-    let asked = limit(name, millis).call_async(async move |_| Ok(numbers::ask(address).await?));
+    let asked =
+        limit(name, millis).call_async(async move |_| Ok(grpc_service::ask(address).await?));
     runtime.block_on(asked)
 }
 
@@ -177,8 +178,8 @@ fn a_grpc_client_gets_a_status_when_the_server_breaks_off() {
     for part in MESSAGES {
         for then in [Then::Ends, Then::Breaks] {
             let events = record("grpc::broken");
-            let answer = response_from("grpc::broken", LONG, move || body(part, then));
-            let error = answer.unwrap_err();
+            let response = response_from("grpc::broken", LONG, move || body(part, then));
+            let error = response.unwrap_err();
             assert!(error.is::<Status>(), "{part:?}, {then:?}: {error:?}");
             let kinds = events.kinds();
             assert!(matches!(kinds[..], [EventKind::Failed(_)]), "{kinds:?}");
@@ -192,8 +193,8 @@ fn a_grpc_client_gets_a_status_when_the_server_breaks_off() {
 fn a_grpc_client_times_out_when_the_server_stalls() {
     for part in MESSAGES {
         let events = record("grpc::silent");
-        let answer = response_from("grpc::silent", short(), move || body(part, Then::Waits));
-        let error = answer.unwrap_err().downcast::<TimeoutError>();
+        let response = response_from("grpc::silent", short(), move || body(part, Then::Waits));
+        let error = response.unwrap_err().downcast::<TimeoutError>();
         assert!(error.expect("a TimeoutError").is_timed_out(), "{part:?}");
         assert_eq!(events.kinds(), [EventKind::TimedOut], "{part:?}");
     }

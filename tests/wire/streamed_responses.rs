@@ -1,7 +1,7 @@
 //! A request's deadline covers its whole response: a stream ends at the deadline, and a client that
 //! disconnects cancels the request's operations.
 
-use crate::{numbers, support, wire};
+use crate::{grpc_service, support, wire};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use grpc_service::{Numbers, PATH, channel_to};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
-use numbers::{Numbers, PATH, channel_to};
 use support::{Drops, SOON, Tracked, paused_runtime, runtime, short_limit, until_past};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Registration};
@@ -504,14 +504,14 @@ fn a_stream_whose_client_disconnects_cancels_the_operations() {
 
 #[test]
 fn a_stream_that_ends_in_time_cancels_nothing() {
-    let endings = [
+    let outcomes = [
         (vec![], After::Ends),
         (vec![], After::EndsWithLastFrame),
         (vec![frame("last")], After::Ends),
         (vec![frame("last")], After::EndsWithLastFrame),
         (vec![frame("last"), trailers()], After::Nothing),
     ];
-    for (frames, after) in endings {
+    for (frames, after) in outcomes {
         runtime().block_on(async {
             let count = frames.len();
             let (mut body, context) = response(http().at_most(FAR), stream(frames, after)).await;

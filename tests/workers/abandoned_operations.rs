@@ -18,13 +18,13 @@ use timeout_runtime::{Cause, EventKind, Outcome, TimeoutError, add_listener};
 fn abandoned_operations_are_listed_until_they_have_ended() {
     in_own_process(|| {
         for way in APART {
-            let recorder = record("pool_leftovers::listed");
-            let gate = abandon(way, "pool_leftovers::listed");
+            let recorder = record("abandoned_operations::listed");
+            let gate = abandon(way, "abandoned_operations::listed");
             let left = workers::abandoned();
             let [left] = left.as_slice() else {
                 panic!("{way:?}: {left:?}");
             };
-            assert_eq!(left.name, "pool_leftovers::listed");
+            assert_eq!(left.name, "abandoned_operations::listed");
             assert_eq!(left.call, recorder.events()[0].call, "{way:?}");
             assert_eq!(left.worker, recorder.events()[0].worker, "{way:?}");
             let on_worker = usize::from(way != Way::AsyncTask);
@@ -50,7 +50,7 @@ fn abandoned_operations_are_listed_until_they_have_ended() {
 #[test]
 fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
     in_own_process(|| {
-        const NAME: &str = "pool_leftovers::late_event";
+        const NAME: &str = "abandoned_operations::late_event";
 
         for way in APART {
             let (entered, proceed) = (Gate::new(), Gate::new());
@@ -77,8 +77,8 @@ fn drain_async_waits_for_abandoned_operations_on_any_executor() {
     in_own_process(|| {
         assert_eq!(block_on(workers::drain_async(SOON)), 0);
         for way in APART {
-            let recorder = record("pool_leftovers::drain_async");
-            let gate = abandon(way, "pool_leftovers::drain_async");
+            let recorder = record("abandoned_operations::drain_async");
+            let gate = abandon(way, "abandoned_operations::drain_async");
             assert_eq!(block_on(workers::drain_async(Duration::ZERO)), 1, "{way:?}");
             let brief = Duration::from_millis(5);
             assert_eq!(block_on(workers::drain_async(brief)), 1, "{way:?}");
@@ -108,7 +108,7 @@ fn drain_async_lets_abandoned_tasks_of_its_own_runtime_end() {
             .build()
             .unwrap();
         let running = runtime.block_on(async {
-            let outcome = limit("pool_leftovers::own_runtime", short())
+            let outcome = limit("abandoned_operations::own_runtime", short())
                 .as_task()
                 .outcome_async(async |_| {
                     tokio::time::sleep(2 * support::short_limit()).await;
@@ -126,8 +126,8 @@ fn drain_async_lets_abandoned_tasks_of_its_own_runtime_end() {
 fn inline_operations_are_never_abandoned() {
     in_own_process(|| {
         for way in [Way::SyncInline, Way::AsyncInline] {
-            let outcome = way.run(&limit("pool_leftovers::in_place", short()), |token| {
-                support::until_fired(&token)
+            let outcome = way.run(&limit("abandoned_operations::in_place", short()), |token| {
+                support::until_cancelled(&token)
             });
             assert_timed_out(way, &outcome);
             assert_eq!(workers::drain(Duration::ZERO), 0, "{way:?}");
@@ -139,10 +139,10 @@ fn inline_operations_are_never_abandoned() {
 fn too_many_abandoned_operations_of_one_name_refuse_new_calls_of_it() {
     in_own_process(|| {
         for left_way in APART {
-            let gates = [(); 2].map(|()| abandon(left_way, "pool_leftovers::many"));
+            let gates = [(); 2].map(|()| abandon(left_way, "abandoned_operations::many"));
             for way in EVERY_WAY {
-                let recorder = record("pool_leftovers::many");
-                let timeout = limit("pool_leftovers::many", 60_000);
+                let recorder = record("abandoned_operations::many");
+                let timeout = limit("abandoned_operations::many", 60_000);
                 let run = |most| {
                     way.run(&timeout.clone().with_max_abandoned(most), |_| {
                         Ok::<_, TimeoutError>(7)
@@ -159,13 +159,13 @@ fn too_many_abandoned_operations_of_one_name_refuse_new_calls_of_it() {
                     "{way:?}"
                 );
                 assert!(run(3).is_success(), "{way:?}");
-                let other = limit("pool_leftovers::other", 60_000).with_max_abandoned(1);
+                let other = limit("abandoned_operations::other", 60_000).with_max_abandoned(1);
                 let other = way.run(&other, |_| Ok::<_, TimeoutError>(7));
                 assert!(other.is_success(), "{way:?}");
             }
             gates.iter().for_each(Gate::open);
             assert_eq!(workers::drain(SOON), 0);
-            let again = limit("pool_leftovers::many", 60_000).with_max_abandoned(1);
+            let again = limit("abandoned_operations::many", 60_000).with_max_abandoned(1);
             assert!(again.outcome(|_| Ok::<_, TimeoutError>(7)).is_success());
         }
     });
@@ -183,8 +183,9 @@ fn a_panicking_destructor_in_a_call_kills_no_worker() {
             for in_token in [true, false] {
                 let (gate, ended) = (Gate::new(), Gate::new());
                 let (held, ends) = (gate.clone(), ended.clone());
-                let mut timeout = limit("pool_leftovers::keeps", short()).cancel_on_timeout(false);
-                let recorder = record("pool_leftovers::keeps");
+                let mut timeout =
+                    limit("abandoned_operations::keeps", short()).cancel_on_timeout(false);
+                let recorder = record("abandoned_operations::keeps");
                 let kept = (!in_token).then(panics_when_dropped);
                 if let Some(kept) = kept {
                     timeout = timeout.with_listener(move |_| {
@@ -213,7 +214,7 @@ fn a_panicking_destructor_in_a_call_kills_no_worker() {
 }
 
 annotated! {
-    mod at_most_one, [name = "pool_leftovers::attribute", secs = 60, max_abandoned = 1], () -> Result<u32, TimeoutError> { Ok(7) }
+    mod at_most_one, [name = "abandoned_operations::attribute", secs = 60, max_abandoned = 1], () -> Result<u32, TimeoutError> { Ok(7) }
 }
 
 /// A worker used to count as free while it still dropped its call: a call made by a destructor
@@ -221,13 +222,13 @@ annotated! {
 #[test]
 fn a_value_dropped_last_by_a_worker_may_make_calls() {
     in_own_process(|| {
-        let (sender, answers) = mpsc::channel();
+        let (sender, results) = mpsc::channel();
         let calls = OnDrop(move || {
-            let inner = limit("pool_leftovers::inner", 600_000);
+            let inner = limit("abandoned_operations::inner", 600_000);
             let outcome = inner.outcome(|_| Ok::<_, TimeoutError>(7));
             sender.send(outcome.success()).unwrap();
         });
-        let outer = limit("pool_leftovers::outer", short()).with_listener(move |_| {
+        let outer = limit("abandoned_operations::outer", short()).with_listener(move |_| {
             let _ = &calls;
         });
         let gate = Gate::new();
@@ -239,14 +240,14 @@ fn a_value_dropped_last_by_a_worker_may_make_calls() {
         assert!(matches!(outcome, Outcome::TimedOut(_)), "{outcome:?}");
         drop(outer);
         gate.open();
-        assert_eq!(answers.recv_timeout(SOON), Ok(Some(7)));
+        assert_eq!(results.recv_timeout(SOON), Ok(Some(7)));
     });
 }
 
 #[test]
 fn the_attribute_limits_abandoned_operations() {
     in_own_process(|| {
-        let gate = abandon(Way::SyncWorker, "pool_leftovers::attribute");
+        let gate = abandon(Way::SyncWorker, "abandoned_operations::attribute");
         for way in EVERY_WAY {
             let error = at_most_one::call(way).unwrap_err();
             assert_eq!(error.cause(), Cause::NoWorker, "{way:?}");
@@ -267,8 +268,8 @@ fn the_default_limit_of_abandoned_operations_is_half_of_the_cap() {
             ..Settings::current()
         }
         .apply();
-        let gates = [(); 2].map(|()| abandon(Way::SyncWorker, "pool_leftovers::half"));
-        let timeout = limit("pool_leftovers::half", 60_000);
+        let gates = [(); 2].map(|()| abandon(Way::SyncWorker, "abandoned_operations::half"));
+        let timeout = limit("abandoned_operations::half", 60_000);
         let refused = timeout.outcome(|_| Ok::<_, TimeoutError>(7));
         assert!(
             matches!(&refused, Outcome::NotStarted(error) if error.cause() == Cause::NoWorker),

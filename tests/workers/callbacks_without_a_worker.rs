@@ -25,9 +25,9 @@ fn a_blocking_callback_delays_no_deadline() {
         .apply();
         let runtime = runtime();
         let _inside = runtime.enter();
-        let leave = Gate::new();
-        let occupied = occupy_worker("without_a_worker::occupied", &leave);
-        let (entered, block) = (Gate::new(), leave.clone());
+        let release = Gate::new();
+        let occupied = occupy_worker("without_a_worker::occupied", &release);
+        let (entered, block) = (Gate::new(), release.clone());
         let is_in = entered.clone();
         let caller = runtime.spawn(
             limit("without_a_worker::blocks", short())
@@ -50,10 +50,10 @@ fn a_blocking_callback_delays_no_deadline() {
             });
             sender.send(block_on(call)).unwrap();
         });
-        let ending = ended.recv_timeout(support::SOON / 2);
-        leave.open();
+        let outcome = ended.recv_timeout(support::SOON / 2);
+        release.open();
         beside.join().unwrap();
-        assert!(matches!(ending, Ok(Outcome::TimedOut(_))), "{ending:?}");
+        assert!(matches!(outcome, Ok(Outcome::TimedOut(_))), "{outcome:?}");
         let blocked = block_on(caller).unwrap();
         assert!(matches!(blocked, Outcome::TimedOut(_)), "{blocked:?}");
         assert!(occupied.join().unwrap().is_success());
@@ -65,13 +65,13 @@ fn a_blocking_callback_delays_no_deadline() {
 #[test]
 fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
     in_own_process(|| {
-        let leave = Gate::new();
+        let release = Gate::new();
         Settings {
             cap: 1,
             ..Settings::current()
         }
         .apply();
-        let occupied = occupy_worker("without_a_worker::paused_occupied", &leave);
+        let occupied = occupy_worker("without_a_worker::paused_occupied", &release);
         let runtime = paused_runtime();
         let (outcome, dropped) = runtime.block_on(async {
             let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
@@ -91,7 +91,7 @@ fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
                 tokio::time::timeout(Duration::from_secs(60), receiver).await,
             )
         });
-        leave.open();
+        release.open();
         assert!(occupied.join().unwrap().is_success());
         assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
         assert!(dropped.is_ok(), "virtual time has passed");
@@ -108,13 +108,13 @@ fn flush() -> Result<(), TimeoutError> {
 #[test]
 fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
     in_own_process(|| {
-        let leave = Gate::new();
+        let release = Gate::new();
         Settings {
             cap: 1,
             ..Settings::current()
         }
         .apply();
-        let occupied = occupy_worker("without_a_worker::muted_occupied", &leave);
+        let occupied = occupy_worker("without_a_worker::muted_occupied", &release);
         let (dropped, count) = (Gate::new(), Arc::<AtomicUsize>::default());
         let (is_dropped, counter) = (dropped.clone(), Arc::clone(&count));
         let _listener = add_listener(move |event| {
@@ -137,7 +137,7 @@ fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
         });
         flush().unwrap();
         dropped.wait();
-        leave.open();
+        release.open();
         assert!(occupied.join().unwrap().is_success());
         assert_eq!(count.load(Ordering::SeqCst), 1);
     });
@@ -151,7 +151,7 @@ fn a_callback_that_waits_for_a_thread_is_taken_back() {
         // More than there are threads for callbacks.
         const BLOCKED: usize = 1000;
 
-        let leave = Gate::new();
+        let release = Gate::new();
         let (sender, tokens) = mpsc::channel();
         let calls = limit("without_a_worker::taken_back", 60_000);
         let mut call = Way::AsyncInline.start(&calls, move |token| {
@@ -162,7 +162,7 @@ fn a_callback_that_waits_for_a_thread_is_taken_back() {
         let token = tokens.recv().unwrap();
         let (entered, left) = (Gate::new(), Arc::<AtomicUsize>::default());
         for _ in 0..BLOCKED {
-            let (entered, held, left) = (entered.clone(), leave.clone(), Arc::clone(&left));
+            let (entered, held, left) = (entered.clone(), release.clone(), Arc::clone(&left));
             let blocks = move || {
                 entered.open();
                 held.wait();
@@ -180,7 +180,7 @@ fn a_callback_that_waits_for_a_thread_is_taken_back() {
         entered.wait();
         let was_prevented = unregistered.unregister();
         drop(dropped);
-        leave.open();
+        release.open();
         assert!(was_prevented);
         eventually("all other callbacks have run", || {
             left.load(Ordering::SeqCst) == BLOCKED

@@ -1,14 +1,14 @@
 //! Idle workers end after a while, and none takes a job with it.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use crowd::crowd;
+use concurrent::run_concurrently;
 use support::{Way, eventually, limit};
 use timeout_runtime::TimeoutError;
 use timeout_runtime::workers::{self, Settings};
@@ -44,7 +44,7 @@ fn after_a_burst_all_workers_end() {
 
         set_keep_alive(Duration::from_millis(20));
         let all = Arc::new(Barrier::new(CALLS));
-        crowd(CALLS, CALLS, |_| {
+        run_concurrently(CALLS, CALLS, |_| {
             let all = Arc::clone(&all);
             let outcome = limit("idle_workers::burst", 60_000).outcome(move |_| {
                 all.wait();
@@ -76,7 +76,7 @@ fn no_job_is_lost_to_a_worker_that_ends() {
         for keep_alive in [Duration::ZERO, Duration::from_millis(1)] {
             set_keep_alive(keep_alive);
             let (same, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            crowd(THREADS, THREADS, |_| {
+            run_concurrently(THREADS, THREADS, |_| {
                 const STEP: Duration = Duration::from_micros(5);
                 let (mut last, mut pause) = (None, keep_alive);
                 for _ in 0..ROUNDS / THREADS {

@@ -1,7 +1,7 @@
 //! Late results: each one is reported once and dropped once, and costs no worker.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, panics, support};
+use crate::{concurrent, panics, support};
 use std::collections::HashSet;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -128,11 +128,11 @@ fn serving_workers() -> HashSet<WorkerName> {
         for _ in 0..live {
             scope.spawn(|| {
                 let barrier = Arc::clone(&barrier);
-                let answer = limit("late_results::next", 60_000).outcome(move |_| {
+                let outcome = limit("late_results::next", 60_000).outcome(move |_| {
                     barrier.wait();
                     Ok::<_, TimeoutError>(())
                 });
-                assert!(answer.is_success(), "{answer:?}");
+                assert!(outcome.is_success(), "{outcome:?}");
             });
         }
     });
@@ -168,7 +168,7 @@ fn at_the_limit_every_value_is_returned_or_dropped() {
         prepare();
         let runtime = runtime();
         let (made, handed, drops) = <(Arc<AtomicUsize>, AtomicUsize, Drops)>::default();
-        crowd::crowd(8, RUNS, |run| {
+        concurrent::run_concurrently(8, RUNS, |run| {
             let timeout = limit("late_results::edge", 2);
             let nap = Duration::from_micros(1000 + 20 * (run as u64 % 100));
             let (made, drops) = (Arc::clone(&made), drops.clone());

@@ -3,8 +3,8 @@
 #[macro_use]
 #[path = "../support/annotated.rs"]
 mod annotated;
-#[path = "../support/crowd.rs"]
-mod crowd;
+#[path = "../support/concurrent.rs"]
+mod concurrent;
 #[path = "../support/own_process.rs"]
 mod own_process;
 #[path = "../support/panics.rs"]

@@ -2,12 +2,12 @@
 //! limits, and no worker is blocked for good.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use crowd::{crowd, ends};
+use concurrent::{must_return, run_concurrently};
 use support::{Gate, SOON, block_on, eventually, limit, runtime};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CallStatus, Cause, TimeoutError, add_listener, timeout};
@@ -36,7 +36,7 @@ fn assert_full_capacity() {
         stats.busy == 0 && stats.queued == 0
     });
     let all_run = Arc::new(Barrier::new(CAP));
-    crowd(CAP, CAP, |_| {
+    run_concurrently(CAP, CAP, |_| {
         let all_run = Arc::clone(&all_run);
         let outcome = limit("nested_calls::at_once", 60_000).outcome(move |_| {
             all_run.wait();
@@ -48,7 +48,7 @@ fn assert_full_capacity() {
     assert!(stats.live <= CAP, "{stats:?}");
     // The other operations wait until a worker is free, and then run.
     let go = Gate::new();
-    crowd(THREADS + 1, THREADS + 1, |place| {
+    run_concurrently(THREADS + 1, THREADS + 1, |place| {
         if place == THREADS {
             eventually("the other operations run", || {
                 workers::stats().queued == THREADS - CAP
@@ -66,20 +66,20 @@ fn assert_full_capacity() {
 
 /// The outcomes of the calls.
 #[derive(Debug, Default)]
-struct Endings {
-    answered: AtomicUsize,
-    unanswered: AtomicUsize,
+struct Counts {
+    succeeded: AtomicUsize,
+    failed: AtomicUsize,
 }
 
-impl Endings {
+impl Counts {
     /// Counts an outcome of a call that waits for workers. Errors must come from its own limit, or
     /// from a nested call's.
     #[track_caller]
-    fn count(&self, ending: Result<u32, TimeoutError>) {
-        match ending {
+    fn count(&self, outcome: Result<u32, TimeoutError>) {
+        match outcome {
             Ok(depth) => {
                 assert_eq!(depth, DEPTH);
-                self.answered.fetch_add(1, Ordering::SeqCst);
+                self.succeeded.fetch_add(1, Ordering::SeqCst);
             }
             Err(error) => {
                 let expected = match error.cause() {
@@ -88,13 +88,13 @@ impl Endings {
                     _ => false,
                 };
                 assert!(expected, "{error:?}");
-                self.unanswered.fetch_add(1, Ordering::SeqCst);
+                self.failed.fetch_add(1, Ordering::SeqCst);
             }
         }
     }
 
     fn total(&self) -> usize {
-        self.answered.load(Ordering::SeqCst) + self.unanswered.load(Ordering::SeqCst)
+        self.succeeded.load(Ordering::SeqCst) + self.failed.load(Ordering::SeqCst)
     }
 }
 
@@ -124,11 +124,11 @@ fn nested_calls_beyond_the_cap_end_by_their_limits() {
     in_own_process(|| {
         set_cap(CAP);
         for call in [equal, shorter] {
-            ends(move || {
-                let endings = Endings::default();
-                crowd(THREADS, THREADS, |_| endings.count(call(DEPTH)));
-                assert_eq!(endings.total(), THREADS);
-                assert!(endings.unanswered.load(Ordering::SeqCst) > 0, "{endings:?}");
+            must_return(move || {
+                let counts = Counts::default();
+                run_concurrently(THREADS, THREADS, |_| counts.count(call(DEPTH)));
+                assert_eq!(counts.total(), THREADS);
+                assert!(counts.failed.load(Ordering::SeqCst) > 0, "{counts:?}");
             });
             assert_full_capacity();
         }
@@ -146,12 +146,12 @@ fn nested_calls_with_enough_workers_succeed() {
             ..Settings::current()
         }
         .apply();
-        let calls = ends(|| {
-            let calls = Endings::default();
-            crowd(THREADS, THREADS, |_| calls.count(enough(DEPTH)));
+        let calls = must_return(|| {
+            let calls = Counts::default();
+            run_concurrently(THREADS, THREADS, |_| calls.count(enough(DEPTH)));
             calls
         });
-        assert_eq!(calls.answered.into_inner(), THREADS);
+        assert_eq!(calls.succeeded.into_inner(), THREADS);
         set_cap(CAP);
         eventually("the extra workers have ended", || {
             workers::stats().live <= CAP
@@ -208,8 +208,8 @@ async fn back(left: u32) -> Result<u32, TimeoutError> {
 fn async_calls_that_wait_for_workers_beyond_the_cap_end_by_their_limits() {
     in_own_process(|| {
         set_cap(CAP);
-        ends(|| {
-            let endings = Endings::default();
+        must_return(|| {
+            let counts = Counts::default();
             let runtime = runtime();
             runtime.block_on(async {
                 let calls = (0..THREADS).map(|place| {
@@ -223,10 +223,10 @@ fn async_calls_that_wait_for_workers_beyond_the_cap_end_by_their_limits() {
                     })
                 });
                 for call in calls.collect::<Vec<_>>() {
-                    endings.count(call.await.unwrap());
+                    counts.count(call.await.unwrap());
                 }
             });
-            assert_eq!(endings.total(), THREADS);
+            assert_eq!(counts.total(), THREADS);
         });
         assert_full_capacity();
     });
@@ -242,29 +242,29 @@ fn of_listener() -> Result<u32, TimeoutError> {
 fn a_listener_that_makes_calls_beyond_the_cap_blocks_no_worker_for_good() {
     in_own_process(|| {
         set_cap(CAP);
-        let heard = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
-        let counts = Arc::clone(&heard);
+        let received = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
+        let counts = Arc::clone(&received);
         let listener = add_listener(move |event| {
             if event.name != "nested_calls::of_listener" {
-                let answered = of_listener().is_ok();
-                counts[usize::from(answered)].fetch_add(1, Ordering::SeqCst);
+                let succeeded = of_listener().is_ok();
+                counts[usize::from(succeeded)].fetch_add(1, Ordering::SeqCst);
             }
         });
-        ends(|| {
-            let endings = Endings::default();
-            crowd(THREADS, THREADS, |_| endings.count(equal(DEPTH)));
-            assert_eq!(endings.total(), THREADS);
+        must_return(|| {
+            let counts = Counts::default();
+            run_concurrently(THREADS, THREADS, |_| counts.count(equal(DEPTH)));
+            assert_eq!(counts.total(), THREADS);
         });
         assert_eq!(workers::drain(SOON), 0, "an operation is stuck");
-        let before = heard[1].load(Ordering::SeqCst);
+        let before = received[1].load(Ordering::SeqCst);
         eventually("a listener's call succeeds again", || {
-            limit("nested_calls::heard", 60_000)
+            limit("nested_calls::received", 60_000)
                 .outcome(|_| Ok::<_, TimeoutError>(7))
                 .is_success()
-                && heard[1].load(Ordering::SeqCst) > before
+                && received[1].load(Ordering::SeqCst) > before
         });
         drop(listener);
-        assert!(heard[0].load(Ordering::SeqCst) + before >= THREADS);
+        assert!(received[0].load(Ordering::SeqCst) + before >= THREADS);
         assert_full_capacity();
     });
 }

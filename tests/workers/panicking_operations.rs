@@ -1,7 +1,7 @@
 //! A panic of an operation reaches its caller and affects no other call.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, panics, support};
+use crate::{concurrent, panics, support};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
@@ -43,13 +43,13 @@ fn make(call: usize) -> Result<usize, Call> {
         if call.is_multiple_of(2) {
             let argument = (call % 9 == 6).then(|| Argument(call));
             timeout.outcome(move |_| {
-                let answer = if argument.is_some() {
+                let result = if argument.is_some() {
                     call
                 } else {
                     operate(call)
                 };
                 drop(argument);
-                Ok::<_, TimeoutError>(answer)
+                Ok::<_, TimeoutError>(result)
             })
         } else {
             futures::executor::block_on(
@@ -61,7 +61,7 @@ fn make(call: usize) -> Result<usize, Call> {
     }));
     assert!(start.elapsed() < SOON, "call {call} waited for its limit");
     match ended {
-        Ok(Outcome::Success(answer)) => Ok(answer),
+        Ok(Outcome::Success(result)) => Ok(result),
         Ok(other) => panic!("{other:?}"),
         Err(payload) => Err(*payload.downcast().expect("the operation's own panic")),
     }
@@ -70,7 +70,7 @@ fn make(call: usize) -> Result<usize, Call> {
 /// Starts one worker for each calling thread.
 fn warm_up() {
     let barrier = Arc::new(Barrier::new(THREADS));
-    crowd::crowd(THREADS, THREADS, |_| {
+    concurrent::run_concurrently(THREADS, THREADS, |_| {
         let barrier = Arc::clone(&barrier);
         let outcome = limit("panicking_operations::warm_up", 60_000).outcome(move |_| {
             barrier.wait();
@@ -87,7 +87,7 @@ fn every_caller_receives_its_own_panic_and_no_worker_is_lost() {
         panics::record_panics();
         warm_up();
         let before = workers::stats().live;
-        crowd::crowd(THREADS, CALLS, |call| {
+        concurrent::run_concurrently(THREADS, CALLS, |call| {
             let wanted = if call.is_multiple_of(3) {
                 Err(Call(call))
             } else {
@@ -100,7 +100,7 @@ fn every_caller_receives_its_own_panic_and_no_worker_is_lost() {
             (before..=before + THREADS).contains(&after),
             "{before} workers became {after}"
         );
-        crowd::crowd(THREADS, 3 * CALLS / 2, |call| {
+        concurrent::run_concurrently(THREADS, 3 * CALLS / 2, |call| {
             if !call.is_multiple_of(3) {
                 assert_eq!(make(call), Ok(call));
             }

@@ -21,11 +21,11 @@ fn occupy() -> Gate {
         ..Settings::current()
     }
     .apply();
-    let leave = Gate::new();
+    let release = Gate::new();
     for _ in 0..2 {
-        occupy_worker("pool_cap::occupied", &leave);
+        occupy_worker("pool_cap::occupied", &release);
     }
-    leave
+    release
 }
 
 fn withdrawn_at_its_end(way: Way) {
@@ -88,13 +88,13 @@ fn withdrawn_with_a_panic(way: Way) {
 
 /// The caller used to drop the arguments of a call that found no worker.
 fn withdrawn_without_waiting_for_destructors(way: Way) {
-    let (leave, dropped) = (Gate::new(), Gate::new());
-    let (held, is_dropped) = (leave.clone(), dropped.clone());
+    let (release, dropped) = (Gate::new(), Gate::new());
+    let (held, is_dropped) = (release.clone(), dropped.clone());
     let argument = OnDrop(move || {
         held.wait();
         is_dropped.open();
     });
-    let outcome = before_it_opens(&leave, move || {
+    let outcome = before_it_opens(&release, move || {
         way.run(&limit("pool_cap::destructor", 30), move |_| {
             let _argument = argument;
             Ok::<_, TimeoutError>(7)
@@ -124,7 +124,7 @@ fn dropped_while_queued() {
 #[test]
 fn at_the_cap_a_call_waits_for_a_worker_until_its_deadline() {
     in_own_process(|| {
-        let leave = occupy();
+        let release = occupy();
         let stats = workers::stats();
         assert_eq!((stats.live, stats.busy, stats.idle), (2, 2, 0));
         for way in [Way::SyncWorker, Way::AsyncWorker] {
@@ -154,7 +154,7 @@ fn at_the_cap_a_call_waits_for_a_worker_until_its_deadline() {
             })
             .collect();
         assert_eq!(ran.load(Ordering::SeqCst), 0);
-        leave.open();
+        release.open();
         for (place, call) in waiting.into_iter().enumerate() {
             assert_eq!(call.join().unwrap().success(), Some(place));
         }

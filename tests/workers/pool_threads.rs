@@ -139,8 +139,8 @@ fn a_stack_has_the_configured_size() {
 #[test]
 fn without_new_threads_a_call_waits_for_an_existing_worker() {
     in_own_process(|| {
-        let leave = Gate::new();
-        let occupied = occupy_worker("pool_threads::occupied", &leave);
+        let release = Gate::new();
+        let occupied = occupy_worker("pool_threads::occupied", &release);
         assert_eq!(workers::stats().live, 1);
         Settings {
             stack_size: Some(usize::MAX / 2),
@@ -154,7 +154,7 @@ fn without_new_threads_a_call_waits_for_an_existing_worker() {
         });
         let cause = expired.timeout_error().map(TimeoutError::cause);
         assert_eq!(cause, Some(Cause::NoWorker), "{expired:?}");
-        leave.open();
+        release.open();
         assert!(occupied.join().unwrap().is_success());
         waits.join().unwrap();
     });

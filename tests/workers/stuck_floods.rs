@@ -2,13 +2,13 @@
 //! get workers, and all workers are reused afterwards.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use crowd::{crowd, ends};
+use concurrent::{must_return, run_concurrently};
 use support::{Recorder, SOON, limit, record, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{Cause, EventKind, Outcome, Timeout, TimeoutError};
@@ -40,7 +40,7 @@ type Door = Arc<Mutex<()>>;
 
 /// The outcomes of the calls of a flood.
 #[derive(Debug, Default)]
-struct Endings {
+struct Counts {
     timed_out: AtomicUsize,
     refused: AtomicUsize,
     /// No worker had taken these calls in time.
@@ -52,13 +52,13 @@ struct Endings {
 fn flood(timeout: &Timeout, door: &Door) -> (usize, usize) {
     let name = timeout.name();
     let (timeout, door) = (timeout.clone(), Arc::clone(door));
-    let Endings {
+    let Counts {
         timed_out,
         refused,
         withdrawn,
-    } = ends(move || {
-        let endings = Endings::default();
-        crowd(THREADS, CALLS, |_| {
+    } = must_return(move || {
+        let counts = Counts::default();
+        run_concurrently(THREADS, CALLS, |_| {
             let door = Arc::clone(&door);
             let start = Instant::now();
             let outcome = timeout.outcome(move |_| {
@@ -67,14 +67,14 @@ fn flood(timeout: &Timeout, door: &Door) -> (usize, usize) {
             });
             assert!(start.elapsed() < PROMPT, "{outcome:?}");
             let count = match outcome {
-                Outcome::TimedOut(_) => &endings.timed_out,
-                Outcome::NotStarted(error) if error.cause() == Cause::NoWorker => &endings.refused,
-                Outcome::NotStarted(error) if error.is_timed_out() => &endings.withdrawn,
+                Outcome::TimedOut(_) => &counts.timed_out,
+                Outcome::NotStarted(error) if error.cause() == Cause::NoWorker => &counts.refused,
+                Outcome::NotStarted(error) if error.is_timed_out() => &counts.withdrawn,
                 other => panic!("{other:?}"),
             };
             count.fetch_add(1, Ordering::SeqCst);
         });
-        endings
+        counts
     });
     let (timed_out, refused) = (timed_out.into_inner(), refused.into_inner());
     assert_eq!(timed_out + refused + withdrawn.into_inner(), CALLS);
@@ -98,13 +98,13 @@ fn assert_recovers(
 ) {
     assert_eq!(workers::drain(SOON), 0);
     let kinds = recorder.kinds();
-    let told = |kind| kinds.iter().filter(|told| **told == kind).count();
-    assert_eq!(told(EventKind::TimedOut), stuck);
-    assert_eq!(told(EventKind::AbandonedWorkerSucceeded), stuck);
-    assert_eq!(told(EventKind::NotStarted(Cause::NoWorker)), refused);
+    let emitted = |kind| kinds.iter().filter(|other| **other == kind).count();
+    assert_eq!(emitted(EventKind::TimedOut), stuck);
+    assert_eq!(emitted(EventKind::AbandonedWorkerSucceeded), stuck);
+    assert_eq!(emitted(EventKind::NotStarted(Cause::NoWorker)), refused);
     let all = Arc::new(Barrier::new(cap));
     let again = timeout.clone().with_limit(Duration::from_secs(60)).unwrap();
-    crowd(cap, cap, |_| {
+    run_concurrently(cap, cap, |_| {
         let all = Arc::clone(&all);
         let outcome = again.outcome(move |_| {
             all.wait();
@@ -125,18 +125,18 @@ fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
         let recorder = record(timeout.name());
         let door = Door::default();
         let shut = door.lock().unwrap();
-        let endings = flood(&timeout, &door);
-        let (stuck, refused) = endings;
+        let counts = flood(&timeout, &door);
+        let (stuck, refused) = counts;
         // The check may be passed by all callers together.
         assert!((CAP / 2..CAP / 2 + THREADS).contains(&stuck), "{stuck}");
         assert!(refused > 0);
-        crowd(THREADS, 100, |_| {
+        run_concurrently(THREADS, 100, |_| {
             let healthy = limit("stuck_floods::healthy", 60_000);
             let outcome = healthy.outcome(|_| Ok::<_, TimeoutError>(7));
             assert_eq!(outcome.success(), Some(7));
         });
         drop(shut);
-        assert_recovers(&timeout, CAP, &recorder, endings);
+        assert_recovers(&timeout, CAP, &recorder, counts);
     });
 }
 
@@ -151,8 +151,8 @@ fn with_every_worker_stuck_callers_are_refused_and_workers_recover() {
         let recorder = record(timeout.name());
         let door = Door::default();
         let shut = door.lock().unwrap();
-        let endings = flood(&timeout, &door);
-        let (stuck, refused) = endings;
+        let counts = flood(&timeout, &door);
+        let (stuck, refused) = counts;
         assert_eq!(stuck, CAP);
         assert!(refused > 0);
         let other = limit("stuck_floods::other", brief()).outcome(|_| Ok::<_, TimeoutError>(7));
@@ -161,6 +161,6 @@ fn with_every_worker_stuck_callers_are_refused_and_workers_recover() {
             "{other:?}"
         );
         drop(shut);
-        assert_recovers(&timeout, CAP, &recorder, endings);
+        assert_recovers(&timeout, CAP, &recorder, counts);
     });
 }

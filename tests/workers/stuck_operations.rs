@@ -2,7 +2,7 @@
 //! until it ends.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{hint, thread};
@@ -29,7 +29,7 @@ fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
         let recorder = record(NAME);
         let mut stuck = 0;
         while stuck < CALLS {
-            let (outcome, took) = crowd::ends(|| {
+            let (outcome, took) = concurrent::must_return(|| {
                 let start = Instant::now();
                 let outcome = limit(NAME, 30).outcome(|_| {
                     while !STOP.load(Ordering::Relaxed) {
@@ -58,7 +58,7 @@ fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
         STOP.store(true, Ordering::Relaxed);
         eventually("no operation is abandoned", || abandoned(NAME) == 0);
         let kinds = recorder.kinds();
-        let count = |kind| kinds.iter().filter(|told| **told == kind).count();
+        let count = |kind| kinds.iter().filter(|other| **other == kind).count();
         assert_eq!(count(EventKind::TimedOut), CALLS);
         assert_eq!(count(EventKind::AbandonedWorkerSucceeded), CALLS);
     });
@@ -66,10 +66,10 @@ fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
 
 /// A future that was dropped by its caller is not running, and does not count as abandoned.
 #[test]
-fn an_inline_future_is_never_left_running() {
+fn an_inline_future_never_counts_as_abandoned() {
     const NAME: &str = "stuck_work::in_place";
 
-    crowd::ends(|| {
+    concurrent::must_return(|| {
         futures::executor::block_on(async {
             let never = limit(NAME, 1)
                 .with_max_abandoned(1)

@@ -1,7 +1,7 @@
 //! Functions for `on_thread_start` may panic and make calls.
 
 use crate::own_process::in_own_process;
-use crate::{crowd, support};
+use crate::{concurrent, support};
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -87,9 +87,9 @@ fn a_hook_may_make_calls() {
     in_own_process(|| {
         let (sender, ended) = mpsc::channel();
         set_hook(move || sender.send(call_from_hook()).unwrap());
-        assert!(crowd::ends(succeeds));
+        assert!(concurrent::must_return(succeeds));
         // The timer's threads run the hook too.
-        crowd::ends(|| workers::start(0)).unwrap();
+        concurrent::must_return(|| workers::start(0)).unwrap();
         for _ in 0..3 {
             assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
         }
@@ -106,7 +106,7 @@ fn the_only_worker_may_run_a_hook_that_makes_calls() {
             ..Settings::current()
         }
         .apply();
-        let succeeded = crowd::ends(succeeds);
+        let succeeded = concurrent::must_return(succeeds);
         assert!(succeeded);
         assert_eq!(ended.recv_timeout(SOON), Ok(Ok(())));
     });

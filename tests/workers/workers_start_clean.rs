@@ -75,7 +75,7 @@ fn first_call(first: First) -> Gate {
     let timeout = limit("workers_start_clean::first", own_limit);
     let cancels = outer.clone();
     let runtime = runtime();
-    let ending = catch_unwind(AssertUnwindSafe(|| {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
             context.run(|| {
                 timeout.outcome(move |_| {
@@ -98,14 +98,14 @@ fn first_call(first: First) -> Gate {
             })
         })
     }));
-    match (first, ending) {
+    match (first, outcome) {
         (First::Success, Ok(Outcome::Success(())))
         | (First::Error, Ok(Outcome::Failure(())))
         | (First::Panic, Err(_))
         | (First::LateSuccess | First::LatePanic, Ok(Outcome::TimedOut(_)))
         | (First::PastOuterDeadline, Ok(Outcome::DeadlineExceeded(_)))
         | (First::Cancelled, Ok(Outcome::Cancelled(_))) => {}
-        (_, ending) => panic!("{first:?}: {ending:?}"),
+        (_, outcome) => panic!("{first:?}: {outcome:?}"),
     }
     outer.cancel();
     release
@@ -164,8 +164,8 @@ fn a_listener_receives_events_of_calls_on_a_worker_that_it_used() {
     in_own_process(|| {
         use_one_worker();
         for first in EVERY_FIRST {
-            let heard = Arc::new(AtomicUsize::new(0));
-            let count = Arc::clone(&heard);
+            let received = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&received);
             let gate = Arc::new(Mutex::new(None));
             let keeps = Arc::clone(&gate);
             let _listener = add_listener(move |event| match event.name {
@@ -195,7 +195,7 @@ fn a_listener_receives_events_of_calls_on_a_worker_that_it_used() {
                     .into_result()
             });
             assert!(outcome.is_success(), "{first:?}: {outcome:?}");
-            assert_eq!(heard.load(Ordering::SeqCst), 1, "{first:?}");
+            assert_eq!(received.load(Ordering::SeqCst), 1, "{first:?}");
         }
     });
 }

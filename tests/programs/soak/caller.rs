@@ -84,7 +84,7 @@ impl Got {
 /// course.
 fn compare(course: &Course, got: &Got) {
     let kind = got.kind();
-    let event = ledger::take_verdict();
+    let event = ledger::take_outcome();
     if kind != event {
         breach(format!("{course:?}: got {kind:?}, event {event:?}"));
     }
@@ -109,10 +109,10 @@ fn compare(course: &Course, got: &Got) {
 pub(crate) fn call(course: &Course, canceller: &Canceller) {
     let job = Job::new(course, canceller.upstream(course));
     ledger::count_call(course.way);
-    ledger::take_verdict();
+    ledger::take_outcome();
     let written = course.written;
     let got = match catch_unwind(AssertUnwindSafe(|| ways::call(job, written))) {
-        Ok(answer) => Got::Returned(answer),
+        Ok(result) => Got::Returned(result),
         Err(payload) => Got::Panic(payload),
     };
     compare(course, &got);
@@ -131,7 +131,7 @@ pub(crate) async fn call_async(course: &Course, canceller: &Canceller) {
     let mut has_begun = false;
     let got = poll_fn(|context| {
         // The outcome event is emitted by the thread that polls the call last, or drops it.
-        ledger::take_verdict();
+        ledger::take_outcome();
         let drop_at = drop_at.as_mut().filter(|_| has_begun);
         // Checked before the call: a published result may then be dropped unread.
         let got = if drop_at.is_some_and(|drop_at| drop_at.as_mut().poll(context).is_ready()) {
@@ -142,7 +142,7 @@ pub(crate) async fn call_async(course: &Course, canceller: &Canceller) {
                 unreachable!("polled after the call was dropped");
             };
             match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-                Ok(Poll::Ready(answer)) => Got::Returned(answer),
+                Ok(Poll::Ready(result)) => Got::Returned(result),
                 Err(payload) => Got::Panic(payload),
                 Ok(Poll::Pending) => {
                     if !std::mem::replace(&mut has_begun, true) {

@@ -148,7 +148,7 @@ static EVENTS: [[AtomicUsize; Kind::EVERY.len()]; Way::EVERY.len()] =
     [const { [const { AtomicUsize::new(0) }; Kind::EVERY.len()] }; Way::EVERY.len()];
 
 thread_local! {
-    /// The outcome events on this thread since the last `take_verdict`.
+    /// The outcome events on this thread since the last `take_outcome`.
     static VERDICTS: Cell<(usize, Option<Kind>)> = const { Cell::new((0, None)) };
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn count_call(way: Way) {
 }
 
 /// The outcome event on this thread since the last call; more than one event is a breach.
-pub(crate) fn take_verdict() -> Option<Kind> {
+pub(crate) fn take_outcome() -> Option<Kind> {
     let (count, kind) = VERDICTS.take();
     if count > 1 {
         breach(format!(
@@ -242,9 +242,9 @@ pub(crate) fn audit() {
     for way in Way::EVERY {
         let name = way.name();
         let calls = CALLS[way as usize].load(Ordering::SeqCst);
-        let verdicts = count_events(way, &Kind::EVERY[..7]);
-        if calls != verdicts {
-            breach(format!("{name}: {calls} calls, {verdicts} outcome events"));
+        let outcomes = count_events(way, &Kind::EVERY[..7]);
+        if calls != outcomes {
+            breach(format!("{name}: {calls} calls, {outcomes} outcome events"));
         }
         let [started, ended, unfinished] = operation::tally(way);
         let in_time = count_events(way, &Kind::EVERY[..3]);

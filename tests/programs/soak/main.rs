@@ -1,5 +1,5 @@
 //! Floods the runtime with calls of every kind, and checks that no call is lost, reported twice or
-//! left behind: `soak --seed 7`.
+//! abandoned for good: `soak --seed 7`.
 //!
 //! The program runs phases of ten parts. After each part it waits until no call is in progress and
 //! takes stock: every call has one outcome, which its caller received; every operation and every
@@ -147,7 +147,7 @@ fn main() -> io::Result<ExitCode> {
     println!("longest stop of the process: {:?}", ledger::longest_stop());
     Ok(match ledger::breaches() {
         0 => {
-            println!("nothing lost, nothing doubled, nothing left behind");
+            println!("nothing lost, nothing doubled, nothing still running");
             ExitCode::SUCCESS
         }
         breaches => {

@@ -16,7 +16,7 @@ use super::stock::Stock;
 
 pub(crate) const PARTS: usize = 10;
 
-/// Time after which pending operations count as left behind.
+/// Time after which an operation that has not ended fails the run.
 const REST: Duration = Duration::from_secs(60);
 
 /// The limit of the extra calls that time out.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use super::scenario::OpResult;
 use super::support::{EVERY_WAY, Way};
 
 struct Random(Rng);
@@ -38,13 +39,6 @@ impl Random {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    Ok,
-    Err,
-    Panic,
-}
-
 /// How an operation passes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
@@ -53,9 +47,9 @@ pub enum Waits {
     /// Spins, or requests the next poll immediately.
     Busy,
     /// As `Busy`, until its token is cancelled.
-    Watchful,
+    BusyUntilCancelled,
     /// Sleeps until its token is cancelled.
-    Heedful,
+    AsleepUntilCancelled,
 }
 
 /// One call. All durations count from its start.
@@ -67,7 +61,7 @@ pub struct Call {
     pub cancel: bool,
     pub waits: Waits,
     pub ends: Duration,
-    pub answer: Answer,
+    pub result: OpResult,
     /// When the upstream token is cancelled.
     pub upstream: Option<Duration>,
     /// When the enclosing deadline passes.
@@ -99,9 +93,14 @@ impl Call {
             limit,
             grace,
             cancel,
-            waits: random.pick(&[Waits::Asleep, Waits::Busy, Waits::Watchful, Waits::Heedful]),
+            waits: random.pick(&[
+                Waits::Asleep,
+                Waits::Busy,
+                Waits::BusyUntilCancelled,
+                Waits::AsleepUntilCancelled,
+            ]),
             ends: random.near(end),
-            answer: random.pick(&[Answer::Ok, Answer::Ok, Answer::Err, Answer::Panic]),
+            result: random.pick(&[OpResult::Ok, OpResult::Ok, OpResult::Err, OpResult::Panic]),
             upstream: random.one_in(4).then(|| random.near(end)),
             inherited: random.one_in(4).then(|| random.near(limit)),
             dropped: (has_future && random.one_in(4)).then(|| random.near(end)),

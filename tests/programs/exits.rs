@@ -1,4 +1,4 @@
-//! A program that ends while operations are blocked or abandoned: `leave WAY LEFTOVER`.
+//! A program that ends by `HOW` while operations are blocked or abandoned: `exits HOW OPERATIONS`.
 
 use std::cell::RefCell;
 use std::future::pending;
@@ -23,7 +23,7 @@ thread_local! {
 }
 
 fn limit(ms: u64) -> Timeout {
-    Timeout::new("leave", Duration::from_millis(ms)).expect("a limit")
+    Timeout::new("exits", Duration::from_millis(ms)).expect("a limit")
 }
 
 fn block_for_an_hour() {
@@ -32,7 +32,7 @@ fn block_for_an_hour() {
 
 /// The result of an operation that runs `work`.
 #[allow(clippy::unnecessary_wraps)] // An operation returns a `Result`.
-fn answer(work: impl FnOnce()) -> Result<(), TimeoutError> {
+fn run_as_result(work: impl FnOnce()) -> Result<(), TimeoutError> {
     work();
     Ok(())
 }
@@ -53,11 +53,12 @@ fn expect_timeout<T>(outcome: &Outcome<T, TimeoutError>) {
     eprintln!("timed out");
 }
 
-fn leave_behind(leftover: &str) {
-    match leftover {
-        "blocked" => expect_timeout(&limit(20).outcome(|_| answer(block_for_an_hour))),
-        "writing" => expect_timeout(&limit(20).outcome(|_| answer(|| write_without_end()))),
-        "answered" => {
+/// Makes calls whose operations are still running, or have ended.
+fn make_calls(operations: &str) {
+    match operations {
+        "blocked" => expect_timeout(&limit(20).outcome(|_| run_as_result(block_for_an_hour))),
+        "writing" => expect_timeout(&limit(20).outcome(|_| run_as_result(|| write_without_end()))),
+        "ended" => {
             // Each of the two calls sets a timer ten minutes ahead.
             let sync = limit(600_000).outcome(|_| Ok::<_, TimeoutError>(()));
             let polled = Builder::new_current_thread().build().expect("a runtime");
@@ -76,10 +77,10 @@ fn leave_behind(leftover: &str) {
 
 #[tokio::main(worker_threads = 2)]
 async fn inside_tokio() {
-    expect_timeout(&limit(20).outcome(|_| answer(block_for_an_hour)));
+    expect_timeout(&limit(20).outcome(|_| run_as_result(block_for_an_hour)));
     let on_worker = limit(20)
         .on_worker()
-        .outcome_async(|_| async { answer(block_for_an_hour) });
+        .outcome_async(|_| async { run_as_result(block_for_an_hour) });
     expect_timeout(&on_worker.await);
     let task = limit(20)
         .cancel_on_timeout(false)
@@ -90,14 +91,14 @@ async fn inside_tokio() {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let (Some(way), Some(leftover)) = (arguments.next(), arguments.next()) else {
+    let (Some(how), Some(operations)) = (arguments.next(), arguments.next()) else {
         return ExitCode::from(64);
     };
-    leave_behind(&leftover);
-    match way.as_str() {
+    make_calls(&operations);
+    match how.as_str() {
         "return" => ExitCode::SUCCESS,
         "exit" => exit(3),
-        "panic" => panic!("left by a panic"),
+        "panic" => panic!("a panic in main"),
         _ => ExitCode::from(64),
     }
 }

@@ -4,13 +4,13 @@ use timeout_runtime::TimeoutError;
 
 #[derive(Debug)]
 #[allow(unreachable_pub)] // Sibling modules use it.
-pub enum Fault {
+pub enum CallError {
     Own,
-    Ended(TimeoutError),
+    Timeout(TimeoutError),
 }
 
-impl From<TimeoutError> for Fault {
+impl From<TimeoutError> for CallError {
     fn from(error: TimeoutError) -> Self {
-        Self::Ended(error)
+        Self::Timeout(error)
     }
 }

@@ -1,6 +1,6 @@
 //! The outcome of a call for each cause, runner and kind of operation, with and without grace.
 
-use crate::{crowd, endings, fault, support};
+use crate::{call_error, concurrent, outcomes, support};
 use std::collections::HashMap;
 use std::future::pending;
 use std::pin::Pin;
@@ -9,8 +9,8 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use endings::{Answer, Body, Ending, Form, Row, Source, read, told_apart};
-use fault::Fault;
+use call_error::CallError;
+use outcomes::{Body, CallResult, Expected, Form, Row, Source, checked_result, read};
 use support::{ASYNC, Gate, SOON, Way, block_on, poll_once, short_limit};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, EventKind, Registration, Timeout, TimeoutError,
@@ -49,7 +49,8 @@ struct Case {
     parameter: CancelToken,
     token: OnceLock<CancelToken>,
     started: Gate,
-    fired: Gate,
+    /// Opens when the source of the outcome has happened.
+    triggered: Gate,
     /// Opens when the call has ended, or earlier if the row lets the operation end first.
     released: Gate,
     events: (Mutex<Vec<SeenEvent>>, Condvar),
@@ -102,7 +103,7 @@ impl Case {
             parameter: CancelToken::new(),
             token: OnceLock::new(),
             started: Gate::new(),
-            fired: Gate::new(),
+            triggered: Gate::new(),
             released: Gate::new(),
             events: Default::default(),
         });
@@ -123,10 +124,10 @@ impl Case {
         self.started.open();
     }
 
-    fn operate(&self, token: &CancelToken) -> Answer {
+    fn operate(&self, token: &CancelToken) -> CallResult {
         self.begin(token);
         match self.row.body {
-            Body::StopsWithError | Body::StopsWithAnswer => {
+            Body::StopsWithError | Body::StopsWithSuccess => {
                 assert_ne!(
                     token.wait_timeout(SOON),
                     None,
@@ -138,10 +139,10 @@ impl Case {
         self.end()
     }
 
-    async fn operate_async(&self, token: &CancelToken) -> Answer {
+    async fn operate_async(&self, token: &CancelToken) -> CallResult {
         self.begin(token);
         match self.row.body {
-            Body::StopsWithError | Body::StopsWithAnswer => token.cancelled().await,
+            Body::StopsWithError | Body::StopsWithSuccess => token.cancelled().await,
             Body::Ignores if self.row.way == Way::AsyncInline => pending().await,
             _ => self.block(),
         }
@@ -151,7 +152,7 @@ impl Case {
     fn block(&self) {
         match self.row.body {
             Body::Ignores if self.row.way != Way::SyncInline => self.released.wait(),
-            Body::Ignores if self.row.is_cancelled() => self.fired.wait(),
+            Body::Ignores if self.row.is_cancelled() => self.triggered.wait(),
             Body::Ignores => thread::sleep(brief() + self.grace),
             _ if self.row.source == Source::Dropped && self.row.way.abandons() => {
                 self.released.wait();
@@ -160,12 +161,12 @@ impl Case {
         }
     }
 
-    fn end(&self) -> Answer {
+    fn end(&self) -> CallResult {
         // The clock must advance past the instant at which the call could end.
         let now = Instant::now();
         while Instant::now() == now {}
         match self.row.body {
-            Body::StopsWithError | Body::FailsFirst => Err(Fault::Own),
+            Body::StopsWithError | Body::FailsFirst => Err(CallError::Own),
             _ => Ok(7),
         }
     }
@@ -175,10 +176,10 @@ macro_rules! attribute {
     (mod $name:ident, [$($grace:tt)*], ($case:ident: $type:ty $(, $given:ident: $token:ty)?)) => {
         annotated! {
             mod $name, [
-                name = "table_of_endings::attribute", limit = $case.limit, deadline = $case.deadline,
+                name = "table_of_outcomes::attribute", limit = $case.limit, deadline = $case.deadline,
                 upstream = $case.upstream $($grace)*
             ],
-            ($case: $type $(, $given: $token)?) -> Answer,
+            ($case: $type $(, $given: $token)?) -> CallResult,
             { $case.operate(&cancel_token) }, async { $case.operate_async(&cancel_token).await }
         }
     };
@@ -201,20 +202,20 @@ impl Case {
     }
 
     fn policy(&self) -> Timeout {
-        let policy = Timeout::new("table_of_endings::policy", self.limit).unwrap();
+        let policy = Timeout::new("table_of_outcomes::policy", self.limit).unwrap();
         policy.with_grace(self.grace)
     }
 
-    fn call(self: &Arc<Self>) -> Answer {
+    fn call(self: &Arc<Self>) -> CallResult {
         let (case, given) = (Arc::clone(self), self.parameter.clone());
         let way = self.row.way;
         match (self.row.form, self.row.source, self.row.graceful) {
             _ if ASYNC.contains(&way) => block_on(self.start()),
             (Form::Policy, ..) if way == Way::SyncWorker => {
-                told_apart(self.policy().outcome(move |token| case.operate(&token)))
+                checked_result(self.policy().outcome(move |token| case.operate(&token)))
             }
             (Form::Policy, ..) => {
-                told_apart(self.policy().inline().outcome(|token| case.operate(&token)))
+                checked_result(self.policy().inline().outcome(|token| case.operate(&token)))
             }
             (_, Source::Parameter, true) => given_with_grace::call(way, case, given),
             (_, Source::Parameter, false) => given::call(way, case, given),
@@ -224,14 +225,14 @@ impl Case {
     }
 
     /// Returns the call of an async runner, not yet polled.
-    fn start(self: &Arc<Self>) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+    fn start(self: &Arc<Self>) -> Pin<Box<dyn Future<Output = CallResult> + Send>> {
         let (case, given) = (Arc::clone(self), self.parameter.clone());
         let way = self.row.way;
         match (self.row.form, self.row.source, self.row.graceful) {
             (Form::Policy, ..) => {
                 let operate = |token| async move { case.operate_async(&token).await };
                 let call = way.start(&self.policy(), operate);
-                Box::pin(async { told_apart(call.await) })
+                Box::pin(async { checked_result(call.await) })
             }
             (_, Source::Parameter, true) => given_with_grace::start(way, case, given),
             (_, Source::Parameter, false) => given::start(way, case, given),
@@ -241,7 +242,7 @@ impl Case {
     }
 
     /// Starts the call and drops it. Returns its result if the first poll is ready.
-    fn start_and_drop(self: &Arc<Self>) -> Option<Answer> {
+    fn start_and_drop(self: &Arc<Self>) -> Option<CallResult> {
         let (mut call, woken) = (self.start(), Gate::new());
         if let Poll::Ready(result) = poll_once(&mut call, &woken) {
             return Some(result);
@@ -255,14 +256,15 @@ impl Case {
         None
     }
 
-    fn fire(&self) {
+    /// Makes the source of the outcome happen, unless it is a deadline.
+    fn trigger(&self) {
         match self.row.source {
             Source::Upstream => self.upstream.cancel(),
             Source::Parameter => self.parameter.cancel(),
             Source::Injected => self.token.get().unwrap().cancel(),
             _ => {}
         }
-        self.fired.open();
+        self.triggered.open();
     }
 
     fn events(&self, count: usize) -> Vec<SeenEvent> {
@@ -278,13 +280,13 @@ impl Case {
 /// Runs the call of `row` and checks its outcome.
 fn run(row: Row, number: usize) {
     let case = Case::new(row, number);
-    let expected = row.ending();
+    let expected = row.outcome();
     let _inside = RUNTIME.enter();
     let result = thread::scope(|scope| {
         if !row.is_first() {
             scope.spawn(|| {
                 case.started.wait();
-                case.fire();
+                case.trigger();
             });
         }
         case.context().run(|| match row.source {
@@ -314,7 +316,7 @@ fn run(row: Row, number: usize) {
     );
     let read = result.as_ref().map(read);
     let error = read.and_then(|read| read.1);
-    let seen = Ending {
+    let seen = Expected {
         status: read.map(|read| read.0),
         error: error.map(TimeoutError::cause),
         events: events.into_iter().map(|event| event.0).collect(),
@@ -355,7 +357,7 @@ impl Case {
     fn check_disarmed(&self, token: &CancelToken) {
         let row = self.row;
         assert_eq!(token.deadline(), self.context().deadline(), "{row:?}");
-        self.fire();
+        self.trigger();
         assert_eq!(
             token.cause().is_some(),
             row.is_cancelled() && row.source != Source::Dropped,
@@ -370,12 +372,12 @@ fn every_call_follows_the_rules() {
     let _listener = listen();
     let rows = Row::table();
     assert!(rows.len() > 400, "{} rows", rows.len());
-    crowd::crowd(AT_ONCE, rows.len(), |number| run(rows[number], number));
+    concurrent::run_concurrently(AT_ONCE, rows.len(), |number| run(rows[number], number));
     for case in CASES.lock().unwrap().take().unwrap().values() {
         let events: Vec<_> = case.events(0).into_iter().map(|event| event.0).collect();
         assert_eq!(
             events,
-            case.row.ending().events,
+            case.row.outcome().events,
             "{:?}: no event follows the last one",
             case.row
         );

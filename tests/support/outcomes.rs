@@ -4,7 +4,7 @@
 
 use timeout_runtime::{CallStatus, Cause, EventKind, Failure, Outcome, TimeoutError};
 
-use super::fault::Fault;
+use super::call_error::CallError;
 use super::support::{EVERY_WAY, Way};
 
 /// The event that ends the call. All other events come too where possible, but later.
@@ -23,10 +23,10 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     StopsWithError,
-    StopsWithAnswer,
+    StopsWithSuccess,
     /// Runs until the call has ended; where the call waits for it, until the deadline has passed.
     Ignores,
-    AnswersFirst,
+    SucceedsFirst,
     FailsFirst,
 }
 
@@ -56,9 +56,9 @@ impl Row {
             for way in EVERY_WAY {
                 for body in [
                     Body::StopsWithError,
-                    Body::StopsWithAnswer,
+                    Body::StopsWithSuccess,
                     Body::Ignores,
-                    Body::AnswersFirst,
+                    Body::SucceedsFirst,
                     Body::FailsFirst,
                 ] {
                     for (graceful, form) in [
@@ -92,7 +92,7 @@ impl Row {
         };
         // A result right after a cancellation races with the caller, which may have left.
         let is_race = self.is_cancelled()
-            && self.body == Body::StopsWithAnswer
+            && self.body == Body::StopsWithSuccess
             && !self.graceful
             && self.way.abandons()
             && self.source != Source::Dropped;
@@ -104,7 +104,7 @@ impl Row {
     }
 
     pub fn is_first(self) -> bool {
-        matches!(self.body, Body::AnswersFirst | Body::FailsFirst)
+        matches!(self.body, Body::SucceedsFirst | Body::FailsFirst)
     }
 
     fn cause(self) -> Cause {
@@ -116,7 +116,7 @@ impl Row {
     }
 
     /// Whether a result that follows the cancellation still reaches the caller.
-    fn is_awaited_after_the_signal(self) -> bool {
+    fn counts_after_the_cancellation(self) -> bool {
         let is_in_place = !self.way.abandons();
         // A success returned by a poll in place is never dropped.
         if self.way == Way::AsyncInline && self.source != Source::Dropped {
@@ -132,28 +132,28 @@ impl Row {
     }
 
     /// The outcome that the rules demand.
-    pub fn ending(self) -> Ending {
+    pub fn outcome(self) -> Expected {
         let failed = || Failure::Error(WORDS.into());
-        let answers = !matches!(self.body, Body::StopsWithError | Body::FailsFirst);
+        let succeeds = !matches!(self.body, Body::StopsWithError | Body::FailsFirst);
         let is_caller_there = self.source != Source::Dropped || !self.way.abandons();
         if self.is_first() && is_caller_there {
-            return if answers {
-                Ending::answered(CallStatus::Ok, None, EventKind::Succeeded)
+            return if succeeds {
+                Expected::with_result(CallStatus::Ok, None, EventKind::Succeeded)
             } else {
-                Ending::answered(CallStatus::Failed, None, EventKind::Failed(failed()))
+                Expected::with_result(CallStatus::Failed, None, EventKind::Failed(failed()))
             };
         }
         let comes_in_time = match self.body {
-            Body::StopsWithAnswer => self.is_awaited_after_the_signal(),
+            Body::StopsWithSuccess => self.counts_after_the_cancellation(),
             // A sync inline call ends only with its operation; it succeeds unless the deadline
             // passed.
             Body::Ignores => self.way == Way::SyncInline && self.is_cancelled(),
             _ => false,
         };
         if comes_in_time {
-            return Ending::answered(CallStatus::Ok, Some(self.cause()), EventKind::Succeeded);
+            return Expected::with_result(CallStatus::Ok, Some(self.cause()), EventKind::Succeeded);
         }
-        let (status, verdict) = match (self.source, self.cause()) {
+        let (status, outcome_event) = match (self.source, self.cause()) {
             (Source::Dropped, _) => (None, EventKind::Dropped),
             (_, Cause::TimedOut) => (Some(CallStatus::TimedOut), EventKind::TimedOut),
             (_, Cause::DeadlineExceeded) => (
@@ -166,15 +166,15 @@ impl Row {
         // call is dropped.
         let is_destroyed = self.way == Way::AsyncInline
             && (self.body == Body::Ignores || self.source == Source::Dropped);
-        let late = if answers {
+        let late = if succeeds {
             EventKind::AbandonedWorkerSucceeded
         } else {
             EventKind::AbandonedWorkerFailed(failed())
         };
-        Ending {
+        Expected {
             status,
             error: status.map(|_| self.cause()),
-            events: std::iter::once(verdict)
+            events: std::iter::once(outcome_event)
                 .chain((!is_destroyed).then_some(late))
                 .collect(),
             token: Some(self.cause()),
@@ -183,7 +183,7 @@ impl Row {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct Expected {
     /// `None` if the call was dropped.
     pub status: Option<CallStatus>,
     pub error: Option<Cause>,
@@ -192,8 +192,8 @@ pub struct Ending {
     pub token: Option<Cause>,
 }
 
-impl Ending {
-    fn answered(status: CallStatus, token: Option<Cause>, event: EventKind<'static>) -> Self {
+impl Expected {
+    fn with_result(status: CallStatus, token: Option<Cause>, event: EventKind<'static>) -> Self {
         Self {
             status: Some(status),
             error: None,
@@ -204,28 +204,28 @@ impl Ending {
 }
 
 /// The result of an operation.
-pub type Answer = Result<u32, Fault>;
+pub type CallResult = Result<u32, CallError>;
 
 /// The text of an operation's error in events.
 pub const WORDS: &str = "Own";
 
 /// Converts the outcome into a result, and asserts that both report the same status and cause.
-pub fn told_apart(outcome: Outcome<u32, Fault>) -> Answer {
+pub fn checked_result(outcome: Outcome<u32, CallError>) -> CallResult {
     let (status, error) = (outcome.status(), outcome.timeout_error().cloned());
-    let answer = outcome.into_result();
-    let (told, why) = read(&answer);
-    assert_eq!(told, status);
+    let result = outcome.into_result();
+    let (read_status, read_error) = read(&result);
+    assert_eq!(read_status, status);
     assert_eq!(
-        why.map(TimeoutError::cause),
+        read_error.map(TimeoutError::cause),
         error.map(|error| error.cause())
     );
-    answer
+    result
 }
 
-pub fn read(answer: &Answer) -> (CallStatus, Option<&TimeoutError>) {
-    match answer {
+pub fn read(result: &CallResult) -> (CallStatus, Option<&TimeoutError>) {
+    match result {
         Ok(_) => (CallStatus::Ok, None),
-        Err(Fault::Own) => (CallStatus::Failed, None),
-        Err(Fault::Ended(error)) => (error.status(), Some(error)),
+        Err(CallError::Own) => (CallStatus::Failed, None),
+        Err(CallError::Timeout(error)) => (error.status(), Some(error)),
     }
 }

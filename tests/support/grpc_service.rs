@@ -67,6 +67,6 @@ pub async fn send(address: SocketAddr, request: Request<u64>) -> Result<u64, Sta
     let layer = ClientLayer::new(DeadlineHeader::grpc());
     let mut client = tonic::client::Grpc::new(layer.layer(channel_to(address)));
     client.ready().await.expect("the client is ready");
-    let answer = client.unary(request, PathAndQuery::from_static(PATH), Numbers);
-    answer.await.map(Response::into_inner)
+    let response = client.unary(request, PathAndQuery::from_static(PATH), Numbers);
+    response.await.map(Response::into_inner)
 }

@@ -4,17 +4,19 @@
 
 use timeout_runtime::{Cause, EventKind, Failure};
 
-use super::scenario::{Answer, Millis};
-use super::stage::{Note, Reported, Returned, Sight};
+use super::scenario::{Millis, OpResult};
+use super::scenario_run::{Note, Reported, Returned, Sight};
 
 /// An instant and what happened at it.
 pub type At<T> = (Millis, T);
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    Answered(Answer),
-    Ended(Cause),
+pub enum ModelOutcome {
+    /// The caller got the result of the operation.
+    Result(OpResult),
+    /// The caller got the error of the call.
+    Stopped(Cause),
     NotStarted(Cause),
     Dropped,
 }
@@ -27,7 +29,7 @@ pub struct Seen {
     pub places: [Option<usize>; 4],
     pub entered: Option<Millis>,
     pub started: Option<At<Option<Millis>>>,
-    pub ended: Option<At<Answer>>,
+    pub ended: Option<At<OpResult>>,
     pub events: Vec<At<Reported>>,
     pub returned: Option<At<Returned>>,
     /// The cause of its token after everything has ended, if the operation started.
@@ -49,9 +51,9 @@ impl Seen {
                     seen.places[1] = Some(place);
                     seen.started.replace((at, left)).is_none()
                 }
-                Sight::Ended(answer) => {
+                Sight::Ended(result) => {
                     seen.places[2] = Some(place);
-                    seen.ended.replace((at, answer)).is_none()
+                    seen.ended.replace((at, result)).is_none()
                 }
                 Sight::Returned(returned) => seen.returned.replace((at, returned)).is_none(),
                 Sight::Reads(cause) => std::mem::replace(&mut seen.reads, cause).is_none(),
@@ -67,21 +69,21 @@ impl Seen {
     }
 
     /// The outcome in the first event.
-    pub fn ending(&self) -> Option<At<Ending>> {
+    pub fn outcome(&self) -> Option<At<ModelOutcome>> {
         let (at, event) = self.events.first()?;
-        let ending = match &event.kind {
-            EventKind::Succeeded => Ending::Answered(Answer::Ok),
-            EventKind::Failed(failure) => Ending::Answered(match failure {
-                Failure::Panic(_) => Answer::Panic,
-                _ => Answer::Err,
+        let outcome = match &event.kind {
+            EventKind::Succeeded => ModelOutcome::Result(OpResult::Ok),
+            EventKind::Failed(failure) => ModelOutcome::Result(match failure {
+                Failure::Panic(_) => OpResult::Panic,
+                _ => OpResult::Err,
             }),
-            EventKind::TimedOut => Ending::Ended(Cause::TimedOut),
-            EventKind::DeadlineExceeded => Ending::Ended(Cause::DeadlineExceeded),
-            EventKind::Cancelled => Ending::Ended(Cause::Cancelled),
-            EventKind::NotStarted(cause) => Ending::NotStarted(*cause),
-            EventKind::Dropped => Ending::Dropped,
+            EventKind::TimedOut => ModelOutcome::Stopped(Cause::TimedOut),
+            EventKind::DeadlineExceeded => ModelOutcome::Stopped(Cause::DeadlineExceeded),
+            EventKind::Cancelled => ModelOutcome::Stopped(Cause::Cancelled),
+            EventKind::NotStarted(cause) => ModelOutcome::NotStarted(*cause),
+            EventKind::Dropped => ModelOutcome::Dropped,
             _ => return None,
         };
-        Some((*at, ending))
+        Some((*at, outcome))
     }
 }

@@ -15,9 +15,9 @@ use futures::FutureExt;
 use timeout_runtime::{CallStatus, CancelToken, Deadline, timeout};
 use tokio::time::{Sleep, sleep};
 
-use super::fault::Fault;
-use super::scenario::{Answer, Call, Millis, Run, Scenario};
-use super::stage::{OVER, Returned, Sight, keep, millis, named, note};
+use super::call_error::CallError;
+use super::scenario::{Call, Millis, OpResult, Run, Scenario};
+use super::scenario_run::{OVER, Returned, Sight, keep, millis, named, note};
 
 /// The state that is set up before the outermost call is made.
 pub struct Props {
@@ -44,7 +44,7 @@ impl Props {
             })
         });
         let ends = scenario.calls.iter().map(|call| {
-            let (at, _) = call.op.ends.unwrap_or((OVER, Answer::Ok));
+            let (at, _) = call.op.ends.unwrap_or((OVER, OpResult::Ok));
             let mut end = Box::pin(sleep(Duration::from_millis(at)));
             let _is_pending = poll(&mut end, Waker::noop());
             Mutex::new(end)
@@ -79,7 +79,7 @@ fn cancel_after(millis: Millis, token: CancelToken) {
     });
 }
 
-type Calls = Pin<Box<dyn Future<Output = Result<usize, Fault>> + Send>>;
+type Calls = Pin<Box<dyn Future<Output = Result<usize, CallError>> + Send>>;
 
 /// The functions of one depth: one for each set of options that cannot be an expression.
 macro_rules! depth {
@@ -112,7 +112,7 @@ macro_rules! depth {
             name = $name, limit = $props.limit($depth), deadline = $props.deadlines[$depth],
             upstream = $props.upstream[$depth], $($option)*
         )]
-        async fn $function($props: Arc<Props>) -> Result<usize, Fault> {
+        async fn $function($props: Arc<Props>) -> Result<usize, CallError> {
             operate($depth, &$props, cancel_token).await
         }
     };
@@ -123,7 +123,7 @@ depth! { 1, "stage::1", middle }
 depth! { 2, "stage::2", innermost }
 
 /// The operation of each function.
-async fn operate(depth: usize, props: &Arc<Props>, token: CancelToken) -> Result<usize, Fault> {
+async fn operate(depth: usize, props: &Arc<Props>, token: CancelToken) -> Result<usize, CallError> {
     let left = Deadline::current().remaining();
     assert_eq!(token.remaining(), left);
     note(depth, Sight::Started(left.map(millis)));
@@ -133,25 +133,25 @@ async fn operate(depth: usize, props: &Arc<Props>, token: CancelToken) -> Result
     }
     let act = AssertUnwindSafe(act(depth, props, &token)).catch_unwind();
     match act.await {
-        Ok(answer) => {
+        Ok(result) => {
             note(
                 depth,
-                Sight::Ended(if answer.is_ok() {
-                    Answer::Ok
+                Sight::Ended(if result.is_ok() {
+                    OpResult::Ok
                 } else {
-                    Answer::Err
+                    OpResult::Err
                 }),
             );
-            answer
+            result
         }
         Err(panic) => {
-            note(depth, Sight::Ended(Answer::Panic));
+            note(depth, Sight::Ended(OpResult::Panic));
             resume_unwind(panic)
         }
     }
 }
 
-async fn act(depth: usize, props: &Arc<Props>, token: &CancelToken) -> Result<usize, Fault> {
+async fn act(depth: usize, props: &Arc<Props>, token: &CancelToken) -> Result<usize, CallError> {
     let op = props.call(depth).op;
     if depth + 1 < props.scenario.calls.len() {
         pause(op.calls_after).await;
@@ -162,34 +162,34 @@ async fn act(depth: usize, props: &Arc<Props>, token: &CancelToken) -> Result<us
     }
     let by_itself = async {
         match op.ends {
-            Some((_, answer)) => {
+            Some((_, result)) => {
                 poll_fn(|context| poll(&mut props.ends[depth].lock().unwrap(), context.waker()))
                     .await;
-                answer
+                result
             }
             None => pending().await,
         }
     };
-    let as_told = async {
-        match op.heeds {
-            Some((after, answer)) => {
+    let by_cancellation = async {
+        match op.when_cancelled {
+            Some((after, result)) => {
                 token.cancelled().await;
                 pause(after).await;
-                answer
+                result
             }
             None => pending().await,
         }
     };
-    let answer = tokio::select! {
+    let result = tokio::select! {
         biased;
-        answer = by_itself => answer,
-        answer = as_told => answer,
+        result = by_itself => result,
+        result = by_cancellation => result,
     };
-    match answer {
-        Answer::Ok => Ok(depth),
-        Answer::Err => Err(Fault::Own),
+    match result {
+        OpResult::Ok => Ok(depth),
+        OpResult::Err => Err(CallError::Own),
         // Without the panic hook, which would print the panic.
-        Answer::Panic => resume_unwind(Box::new(depth)),
+        OpResult::Panic => resume_unwind(Box::new(depth)),
     }
 }
 
@@ -204,21 +204,21 @@ async fn pause(millis: Millis) {
 }
 
 /// Makes the call at `depth`, and resumes a panic of it.
-pub async fn make(depth: usize, props: &Arc<Props>) -> Result<usize, Fault> {
+pub async fn make(depth: usize, props: &Arc<Props>) -> Result<usize, CallError> {
     let call = match depth {
         0 => outermost::call,
         1 => middle::call,
         _ => innermost::call,
     };
     note(depth, Sight::Entered);
-    let ending = AssertUnwindSafe(call(Arc::clone(props)))
+    let outcome = AssertUnwindSafe(call(Arc::clone(props)))
         .catch_unwind()
         .await;
-    note(depth, Sight::Returned(returned(depth, &ending)));
-    ending.unwrap_or_else(|panic| resume_unwind(panic))
+    note(depth, Sight::Returned(returned(depth, &outcome)));
+    outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-fn returned<P>(depth: usize, ending: &Result<Result<usize, Fault>, P>) -> Returned
+fn returned<P>(depth: usize, outcome: &Result<Result<usize, CallError>, P>) -> Returned
 where
     P: Deref<Target = dyn Any + Send>,
 {
@@ -227,17 +227,17 @@ where
         error: None,
         panicked: false,
     };
-    match ending {
-        Ok(Ok(answer)) => {
-            assert_eq!(*answer, depth);
+    match outcome {
+        Ok(Ok(result)) => {
+            assert_eq!(*result, depth);
             plain(CallStatus::Ok)
         }
-        Ok(Err(Fault::Ended(error))) if named(error.name()) == Some(depth) => Returned {
+        Ok(Err(CallError::Timeout(error))) if named(error.name()) == Some(depth) => Returned {
             error: Some((error.cause(), error.was_started(), millis(error.elapsed()))),
             ..plain(error.status())
         },
         // The error of a nested call is the operation's own error here.
-        Ok(Err(Fault::Own | Fault::Ended(_))) => plain(CallStatus::Failed),
+        Ok(Err(CallError::Own | CallError::Timeout(_))) => plain(CallStatus::Failed),
         Err(panic) => {
             let thrown = panic
                 .downcast_ref::<usize>()

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use support::{
     APART, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, in_runtime, limit,
-    runtime, short, until_fired,
+    runtime, short, until_cancelled,
 };
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout};
 use tokio::runtime::Handle;
@@ -32,7 +32,7 @@ struct Found {
 
 fn find(way: Way) -> Found {
     let caller = thread::current().id();
-    let outcome = way.run(&limit("what_a_worker_carries::find", LONG), move |_| {
+    let outcome = way.run(&limit("what_a_worker_inherits::find", LONG), move |_| {
         let thread = thread::current();
         Ok::<_, TimeoutError>(Found {
             label: LABEL.with_borrow(|label| *label),
@@ -67,7 +67,7 @@ fn an_operation_on_the_callers_thread_has_its_thread_locals() {
 }
 
 /// An argument passes a value to the worker.
-#[timeout(name = "what_a_worker_carries::given", secs = 60)]
+#[timeout(name = "what_a_worker_inherits::given", secs = 60)]
 fn given(label: &'static str) -> Result<&'static str, TimeoutError> {
     LABEL.set(label);
     let seen = LABEL.take();
@@ -90,11 +90,11 @@ fn an_operation_has_the_runtime_of_its_caller() {
     let on_worker = [Way::SyncWorker, Way::SyncInline, Way::AsyncWorker];
     let found = |way: Way| match way {
         Way::AsyncWorker => block_on(
-            limit("what_a_worker_carries::runtime", LONG)
+            limit("what_a_worker_inherits::runtime", LONG)
                 .on_worker()
                 .outcome_async(|_| async { Ok::<_, TimeoutError>(handle_id()) }),
         ),
-        _ => way.run(&limit("what_a_worker_carries::runtime", LONG), |_| {
+        _ => way.run(&limit("what_a_worker_inherits::runtime", LONG), |_| {
             Ok::<_, TimeoutError>(handle_id())
         }),
     };
@@ -105,7 +105,7 @@ fn an_operation_has_the_runtime_of_its_caller() {
         let id = Some(runtime.handle().id());
         assert_eq!(found(way).success(), Some(id), "{way:?}");
         // Also from two nested calls, and no runtime stays entered afterwards.
-        let nested = limit("what_a_worker_carries::outer", LONG)
+        let nested = limit("what_a_worker_inherits::outer", LONG)
             .outcome(move |_| Ok::<_, TimeoutError>(found(way).success()));
         assert_eq!(nested.success().flatten(), Some(id), "{way:?}");
         drop(inside);
@@ -121,7 +121,7 @@ fn handle_id() -> Option<tokio::runtime::Id> {
     Handle::try_current().ok().map(|handle| handle.id())
 }
 
-#[timeout(name = "what_a_worker_carries::uses_runtime", secs = 60)]
+#[timeout(name = "what_a_worker_inherits::uses_runtime", secs = 60)]
 fn uses_runtime() -> Result<u32, TimeoutError> {
     let task = tokio::spawn(async {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -147,7 +147,7 @@ fn an_inline_operation_has_the_task_locals_of_its_caller() {
     let _inside = runtime.enter();
     for way in [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker] {
         let call = way.start(
-            &limit("what_a_worker_carries::task_local", LONG),
+            &limit("what_a_worker_inherits::task_local", LONG),
             |_| async { Ok::<_, TimeoutError>(REQUEST.try_with(|request| *request).ok()) },
         );
         let found = block_on(REQUEST.scope(7, call)).success().unwrap();
@@ -173,7 +173,7 @@ fn an_operation_inherits_the_deadline_and_the_token_of_the_context() {
             gone.open();
         });
         let outcome = context.run(|| {
-            let calls = limit("what_a_worker_carries::ambient", LONG).with_grace(SOON);
+            let calls = limit("what_a_worker_inherits::ambient", LONG).with_grace(SOON);
             way.run(&calls, move |own| {
                 let token = CancelToken::current();
                 let left = [
@@ -198,7 +198,7 @@ fn an_operation_inherits_the_deadline_and_the_token_of_the_context() {
             assert!(left > Duration::from_secs(5), "{way:?}: {left:?}");
         }
         assert_eq!(cause, Some(Cause::Cancelled), "{way:?}");
-        assert_eq!(name, "what_a_worker_carries::ambient", "{way:?}");
+        assert_eq!(name, "what_a_worker_inherits::ambient", "{way:?}");
         assert_eq!(reason.as_deref(), Some("the request is gone"), "{way:?}");
     }
 }
@@ -210,19 +210,20 @@ fn the_deadline_and_the_token_propagate_from_worker_to_worker() {
         for inner in EVERY_WAY {
             let (sender, ended) = mpsc::channel();
             let outcome = outer.run(
-                &limit("what_a_worker_carries::outer", 2 * short()),
+                &limit("what_a_worker_inherits::outer", 2 * short()),
                 move |_| {
-                    let calls = limit("what_a_worker_carries::inner", LONG);
-                    let ending = inner.run(&calls, |token| until_fired(&token));
-                    sender.send(ending).unwrap();
+                    let calls = limit("what_a_worker_inherits::inner", LONG);
+                    sender
+                        .send(inner.run(&calls, |token| until_cancelled(&token)))
+                        .unwrap();
                     Ok::<_, TimeoutError>(())
                 },
             );
             assert_timed_out((outer, inner), &outcome);
-            let ending = ended.recv_timeout(SOON).unwrap();
+            let nested = ended.recv_timeout(SOON).unwrap();
             assert!(
-                matches!(ending, Outcome::DeadlineExceeded(_)),
-                "{outer:?}, {inner:?}: {ending:?}"
+                matches!(nested, Outcome::DeadlineExceeded(_)),
+                "{outer:?}, {inner:?}: {nested:?}"
             );
         }
     }
@@ -230,9 +231,9 @@ fn the_deadline_and_the_token_propagate_from_worker_to_worker() {
 
 /// A context must not leak into threads and tasks that the user starts.
 #[test]
-fn threads_and_tasks_of_the_user_join_the_call_only_on_request() {
+fn threads_and_tasks_of_the_user_inherit_the_context_only_explicitly() {
     for way in EVERY_WAY {
-        let outcome = way.run(&limit("what_a_worker_carries::own_threads", LONG), |_| {
+        let outcome = way.run(&limit("what_a_worker_inherits::own_threads", LONG), |_| {
             let has_deadline = || Deadline::current().remaining().is_some();
             let context = CallContext::current();
             let joined = context.clone();
@@ -263,7 +264,7 @@ fn the_caller_does_not_see_the_thread_locals_of_the_operation() {
     }
     for way in EVERY_WAY {
         COUNT.set(1);
-        let outcome = way.run(&limit("what_a_worker_carries::back", LONG), |_| {
+        let outcome = way.run(&limit("what_a_worker_inherits::back", LONG), |_| {
             COUNT.set(COUNT.get() + 10);
             Ok::<_, TimeoutError>(())
         });

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use support::{
     APART, EVERY_WAY, Gate, LONG, OnDrop, SOON, TIMED, Way, assert_timed_out, limit, record, short,
-    until_fired, until_past,
+    until_cancelled, until_past,
 };
 use timeout_runtime::{
     CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, Outcome,
@@ -26,7 +26,7 @@ fn both_outcomes(way: Way, name: &'static str) {
         matches!(success, Outcome::Success(7)),
         "{way:?}: {success:?}"
     );
-    let expired = way.run(&limit(name, short()), |token| until_fired(&token));
+    let expired = way.run(&limit(name, short()), |token| until_cancelled(&token));
     assert_timed_out(way, &expired);
 }
 
@@ -52,8 +52,8 @@ fn a_panicking_listener_affects_no_call_and_no_other_listener() {
 #[test]
 fn a_blocking_listener_delays_only_the_call_of_its_event() {
     for way in EVERY_WAY {
-        let (entered, leave) = (Gate::new(), Gate::new());
-        let (is_in, held) = (entered.clone(), leave.clone());
+        let (entered, release) = (Gate::new(), Gate::new());
+        let (is_in, held) = (entered.clone(), release.clone());
         let blocks = limit("user_code::listener_blocks", LONG).with_listener(move |_| {
             is_in.open();
             held.wait();
@@ -62,7 +62,7 @@ fn a_blocking_listener_delays_only_the_call_of_its_event() {
         entered.wait();
         both_outcomes(way, "user_code::beside_a_block");
         drop(add_listener(|_| ()));
-        leave.open();
+        release.open();
         let outcome = blocked.join().unwrap();
         assert!(
             matches!(outcome, Outcome::Success(7)),
@@ -76,11 +76,11 @@ fn a_blocking_listener_delays_only_the_call_of_its_event() {
 fn a_listener_does_not_receive_events_of_its_own_calls() {
     for outer_way in EVERY_WAY {
         for inner_way in APART {
-            let heard = Arc::<Mutex<Vec<&'static str>>>::default();
-            let sink = heard.clone();
+            let received = Arc::<Mutex<Vec<&'static str>>>::default();
+            let sink = received.clone();
             let listener = add_listener(move |event| {
                 if !event.name.starts_with("user_code::by_listener")
-                    && event.name != "user_code::told"
+                    && event.name != "user_code::outer"
                 {
                     return;
                 }
@@ -95,7 +95,7 @@ fn a_listener_does_not_receive_events_of_its_own_calls() {
             });
             // Registered after the listener above, so called after it.
             let inner = record("user_code::by_listener");
-            let _ = outer_way.run(&limit("user_code::told", LONG), |_| {
+            let _ = outer_way.run(&limit("user_code::outer", LONG), |_| {
                 Ok::<_, TimeoutError>(7)
             });
             assert_eq!(
@@ -105,8 +105,8 @@ fn a_listener_does_not_receive_events_of_its_own_calls() {
             );
             drop(listener);
             assert_eq!(
-                *heard.lock().unwrap(),
-                ["user_code::told"],
+                *received.lock().unwrap(),
+                ["user_code::outer"],
                 "{inner_way:?} in {outer_way:?}"
             );
         }
@@ -155,8 +155,8 @@ fn a_listener_whose_destructor_panics_can_be_removed() {
 /// The process used to abort: listeners removed during an event are dropped together after it.
 #[test]
 fn listeners_whose_destructors_panic_can_be_removed_together() {
-    let (entered, leave) = (Gate::new(), Gate::new());
-    let (is_in, held) = (entered.clone(), leave.clone());
+    let (entered, release) = (Gate::new(), Gate::new());
+    let (is_in, held) = (entered.clone(), release.clone());
     let _blocks = add_listener(move |event| {
         if event.name == "user_code::removed_together" {
             is_in.open();
@@ -176,7 +176,7 @@ fn listeners_whose_destructors_panic_can_be_removed_together() {
     });
     entered.wait();
     drop(removed);
-    leave.open();
+    release.open();
     assert!(call.join().unwrap().is_success());
 }
 
@@ -219,8 +219,8 @@ fn a_late_value_whose_destructor_panics_is_reported_and_ends_no_worker() {
 fn a_late_value_whose_destructor_blocks_delays_no_call() {
     for way in APART {
         let recorder = record("user_code::blocks");
-        let leave = Gate::new();
-        let held = leave.clone();
+        let release = Gate::new();
+        let held = release.clone();
         let value = OnDrop(move || held.wait());
         let outcome = way.run(&limit("user_code::blocks", short()), |token| {
             until_past(&token);
@@ -232,7 +232,7 @@ fn a_late_value_whose_destructor_blocks_delays_no_call() {
         );
         both_outcomes(way, "user_code::beside_destructor");
         assert_eq!(recorder.kinds(), [EventKind::TimedOut], "{way:?}");
-        leave.open();
+        release.open();
         recorder.wait_for(2);
     }
 }
@@ -370,13 +370,13 @@ fn a_fallback_runs_once_on_the_caller_after_the_event_and_detached() {
             let before = TOLD.load(Ordering::SeqCst);
             let (called, calls) = mpsc::channel();
             let script: Script = (act, called, || TOLD.load(Ordering::SeqCst));
-            let ending = catch_unwind(AssertUnwindSafe(|| {
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
                 around.run(|| falls_back::call(way, script))
             }));
             if std::ptr::fn_addr_eq(act, acts[0]) {
-                assert_eq!(ending.unwrap(), Err("fallback"), "{way:?}");
+                assert_eq!(outcome.unwrap(), Err("fallback"), "{way:?}");
             } else {
-                assert!(ending.is_err(), "{way:?}");
+                assert!(outcome.is_err(), "{way:?}");
             }
             let calls: Vec<_> = calls.into_iter().collect();
             assert_eq!(

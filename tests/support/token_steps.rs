@@ -56,7 +56,7 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
         1 => index().prop_map(Step::StopWaiting),
         3 => index().prop_map(Step::Call),
         2 => index().prop_map(Step::PollCall),
-        1 => (index(), any::<bool>()).prop_map(|(index, answers)| Step::EndCall(index, answers)),
+        1 => (index(), any::<bool>()).prop_map(|(index, succeeds)| Step::EndCall(index, succeeds)),
         1 => index().prop_map(Step::DropCall),
     ];
     collection::vec(step, 1..most)

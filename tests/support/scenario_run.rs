@@ -13,8 +13,8 @@ use timeout_runtime::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::acts::{Props, make};
-use super::scenario::{Answer, DEPTH, Millis, Scenario};
+use super::scenario::{DEPTH, Millis, OpResult, Scenario};
+use super::scenario_calls::{Props, make};
 
 /// The instant at which the outermost call is dropped, if it has not ended.
 pub const LAST: Millis = 500;
@@ -47,7 +47,7 @@ pub enum Sight {
     Entered,
     /// The operation started, with this much time left for nested calls.
     Started(Option<Millis>),
-    Ended(Answer),
+    Ended(OpResult),
     Event(Reported),
     Returned(Returned),
     /// The cause of its token after everything has ended.
@@ -152,11 +152,11 @@ pub fn play(scenario: &Scenario) -> Vec<Note> {
         let played = context.scope(async {
             {
                 let call = AssertUnwindSafe(make(0, &props)).catch_unwind();
-                let leaves = until(scenario.leaves.unwrap_or(LAST));
+                let dropped_at = until(scenario.dropped_at.unwrap_or(LAST));
                 tokio::select! {
                     biased;
-                    ending = call => drop(ending),
-                    () = leaves => {}
+                    outcome = call => drop(outcome),
+                    () = dropped_at => {}
                 }
             }
             until(OVER).await;

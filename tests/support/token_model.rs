@@ -13,8 +13,8 @@ use timeout_runtime::{
     CallContext, CancelToken, CancelledOwned, Cause, Outcome, Registration, TimeoutError,
 };
 
-use super::steps::{Keep, Step};
 use super::support::{SOON, eventually, limit};
+use super::token_steps::{Keep, Step};
 use super::waiters::{Count, Waiter, compare, expect_woken, pick_place};
 
 type Cancellation = (Cause, Option<String>);
@@ -223,9 +223,9 @@ impl Forest {
                 let place = pick_place(&self.calls, index)?;
                 self.poll_call(place, None);
             }
-            Step::EndCall(index, answers) => {
+            Step::EndCall(index, succeeds) => {
                 let place = pick_place(&self.calls, index)?;
-                let end = if answers { Ok(()) } else { Err("stopped") };
+                let end = if succeeds { Ok(()) } else { Err("stopped") };
                 self.poll_call(place, Some(end));
             }
             Step::DropCall(index) => {

@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, limit, record, short, short_limit, until_fired,
+    APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, limit, record, short, short_limit,
+    until_cancelled,
 };
 use timeout_runtime::{CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError};
 
@@ -20,7 +21,7 @@ fn a_calls_own_limit_is_a_timeout() {
     for way in EVERY_WAY {
         let recorder = record("nearest_end::own");
         let outcome = way.run(&limit("nearest_end::own", short()), |token| {
-            until_fired(&token)
+            until_cancelled(&token)
         });
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
@@ -38,7 +39,7 @@ fn nested(outer: (Way, &Timeout), inner: (Way, &Timeout)) -> (Option<Cause>, Opt
     let (sender, inside) = mpsc::channel();
     let (inner_way, inner) = (inner.0, inner.1.clone());
     let outcome = outer.0.run(outer.1, move |_| {
-        let outcome = inner_way.run(&inner, |token| until_fired(&token));
+        let outcome = inner_way.run(&inner, |token| until_cancelled(&token));
         sender.send(cause(&outcome)).unwrap();
         outcome.into_result()
     });
@@ -104,7 +105,7 @@ fn a_cause_is_set_once() {
         let (sender, kept) = mpsc::channel();
         let outcome = way.run(&limit("nearest_end::once", short()), move |token| {
             sender.send(token.clone()).unwrap();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_eq!(cause(&outcome), Some(Cause::TimedOut), "{way:?}");
         let token = kept.recv().unwrap();
@@ -147,7 +148,7 @@ fn clones_children_and_linked_tokens_keep_the_cause() {
                 CancelToken::linked([&other, &token]),
             ];
             sender.send((kept, other)).unwrap();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         assert_eq!(cause(&outcome), Some(Cause::TimedOut), "{way:?}");
         let (tokens, other) = kept.recv().unwrap();
@@ -233,7 +234,7 @@ annotated! {
     mod given, [name = "nearest_end::given", secs = 600], (cancel_token: CancelToken, started: Gate)
     -> Result<u32, TimeoutError> {
         started.open();
-        until_fired(&cancel_token)
+        until_cancelled(&cancel_token)
     }
 }
 
@@ -244,7 +245,7 @@ fn a_timeout_is_a_deadline_for_another_call_with_the_same_token() {
         let (running, started) = mpsc::channel();
         let outcome = Way::SyncWorker.run(&limit("nearest_end::giver", short()), move |token| {
             running.send(token.clone()).unwrap();
-            until_fired(&token)
+            until_cancelled(&token)
         });
         let expired = started.recv().unwrap();
         assert_eq!(cause(&outcome), Some(Cause::TimedOut));

@@ -10,7 +10,7 @@ use super::support::SOON;
 
 /// Runs `work` on a new thread and returns its value. Panics after [`SOON`].
 #[track_caller]
-pub fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub fn must_return<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, is_done) = mpsc::channel();
     let thread = thread::spawn(move || {
         let value = work();
@@ -28,7 +28,7 @@ pub fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 }
 
 /// Runs `work` once for each number below `rounds`, spread over `threads` concurrent threads.
-pub fn crowd(threads: usize, rounds: usize, work: impl Fn(usize) + Sync) {
+pub fn run_concurrently(threads: usize, rounds: usize, work: impl Fn(usize) + Sync) {
     let work = &work;
     thread::scope(|scope| {
         for first in 0..threads {

@@ -18,7 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::seeded::{Answer, Call, Waits};
+use super::random_calls::{Call, Waits};
+use super::scenario::OpResult;
 use super::support::{Drops, Tracked, Way, block_on, eventually};
 
 /// Has spare threads for tasks that block their thread.
@@ -48,7 +49,7 @@ pub struct Case {
     /// A lower bound of the call's elapsed time when its operation ended.
     lasted: OnceLock<Duration>,
     /// How the operation ended.
-    ended: OnceLock<Answer>,
+    ended: OnceLock<OpResult>,
     /// The dropped operations, and the dropped values.
     dropped: [Drops; 2],
     reported: Mutex<Vec<Reported>>,
@@ -69,21 +70,21 @@ impl Case {
     }
 
     fn end(&self) -> Result<Tracked, &'static str> {
-        let answer = self.call.answer;
+        let result = self.call.result;
         self.lasted
             .get_or_init(|| self.begun.get().map_or(Duration::ZERO, Instant::elapsed));
-        assert!(self.ended.set(answer).is_ok(), "the operation ends once");
-        match answer {
-            Answer::Ok => Ok(self.dropped[1].value()),
-            Answer::Err => Err("stopped"),
+        assert!(self.ended.set(result).is_ok(), "the operation ends once");
+        match result {
+            OpResult::Ok => Ok(self.dropped[1].value()),
+            OpResult::Err => Err("stopped"),
             // Without the panic hook, which would print the panic.
-            Answer::Panic => resume_unwind(Box::new("wanted")),
+            OpResult::Panic => resume_unwind(Box::new("wanted")),
         }
     }
 
     fn is_over(&self, start: Instant, token: &CancelToken) -> bool {
         start.elapsed() >= self.call.ends
-            || self.call.waits == Waits::Watchful && token.is_cancelled()
+            || self.call.waits == Waits::BusyUntilCancelled && token.is_cancelled()
     }
 
     fn left(&self, start: Instant) -> Duration {
@@ -94,8 +95,8 @@ impl Case {
         self.begin(token);
         match self.call.waits {
             Waits::Asleep => thread::sleep(self.left(start)),
-            Waits::Heedful => drop(token.wait_timeout(self.left(start))),
-            Waits::Busy | Waits::Watchful => {
+            Waits::AsleepUntilCancelled => drop(token.wait_timeout(self.left(start))),
+            Waits::Busy | Waits::BusyUntilCancelled => {
                 while !self.is_over(start, token) {
                     thread::yield_now();
                 }
@@ -112,8 +113,8 @@ impl Case {
         self.begin(&token);
         match self.call.waits {
             Waits::Asleep => thread::sleep(self.left(start)),
-            Waits::Heedful => drop(timeout(self.left(start), token.cancelled()).await),
-            Waits::Busy | Waits::Watchful => {
+            Waits::AsleepUntilCancelled => drop(timeout(self.left(start), token.cancelled()).await),
+            Waits::Busy | Waits::BusyUntilCancelled => {
                 while !self.is_over(start, &token) {
                     yield_now().await;
                 }
@@ -239,10 +240,10 @@ impl Case {
         }
         if self.call.has_listener {
             let reported = self.reported.lock().unwrap();
-            let verdict = reported
+            let outcome_event = reported
                 .first()
                 .expect("the outcome event precedes the return");
-            self.check_verdict(verdict);
+            self.check_outcome_event(outcome_event);
         }
     }
 }
@@ -265,7 +266,7 @@ impl Case {
     }
 
     /// The outcome event agrees with the returned outcome and with the token's cause.
-    fn check_verdict(&self, reported: &Reported) {
+    fn check_outcome_event(&self, reported: &Reported) {
         let (event, status) = (&reported.event, self.status.get());
         let (expected, cause) = match &event.kind {
             EventKind::Succeeded => (CallStatus::Ok, None),
@@ -291,8 +292,8 @@ impl Case {
             "{event}: a late success"
         );
         // With `cancel = false` only upstream tokens cancel the token.
-        let fires = self.call.cancel || cause == Some(Cause::Cancelled);
-        if cause.is_some() && fires && reported.has_token {
+        let is_cancelled = self.call.cancel || cause == Some(Cause::Cancelled);
+        if cause.is_some() && is_cancelled && reported.has_token {
             assert_eq!(
                 reported.token, cause,
                 "{event}: before its token was cancelled"
@@ -305,17 +306,17 @@ impl Case {
         let [operations, values] = &self.dropped;
         eventually("the operation is dropped", || operations.count() == 1);
         let ended = self.ended.get().copied();
-        let made = usize::from(ended == Some(Answer::Ok));
+        let made = usize::from(ended == Some(OpResult::Ok));
         eventually("all values are dropped", || values.count() == made);
         match self.status.get() {
             Some(CallStatus::Ok) => {
-                assert_eq!(ended, Some(Answer::Ok));
+                assert_eq!(ended, Some(OpResult::Ok));
                 let most = self.call.limit + self.call.grace;
                 let is_in_time = self.lasted.get().is_some_and(|lasted| *lasted <= most);
                 // A success returned by a poll in place counts even after the limit.
                 assert!(is_in_time || self.call.way == Way::AsyncInline);
             }
-            Some(CallStatus::Failed) => assert!(ended.is_some_and(|ended| ended != Answer::Ok)),
+            Some(CallStatus::Failed) => assert!(ended.is_some_and(|ended| ended != OpResult::Ok)),
             Some(CallStatus::NotStarted) => assert!(self.token.get().is_none()),
             _ => {}
         }
@@ -325,9 +326,9 @@ impl Case {
     }
 
     /// One outcome event, and one late event if the result did not count.
-    fn check_events(&self, ended: Option<Answer>) {
-        let is_answered = matches!(self.status.get(), Some(CallStatus::Ok | CallStatus::Failed));
-        let late = ended.filter(|_| !is_answered);
+    fn check_events(&self, ended: Option<OpResult>) {
+        let has_result = matches!(self.status.get(), Some(CallStatus::Ok | CallStatus::Failed));
+        let late = ended.filter(|_| !has_result);
         let count = 1 + usize::from(late.is_some());
         eventually("all events are emitted", || {
             self.reported.lock().unwrap().len() >= count
@@ -339,18 +340,18 @@ impl Case {
             events.iter().all(|event| event.call == events[0].call),
             "{events:?}"
         );
-        let answered = is_answered.then_some(ended).flatten();
-        assert_eq!(answer(&events[0].kind), answered, "{events:?}");
+        let expected = has_result.then_some(ended).flatten();
+        assert_eq!(result(&events[0].kind), expected, "{events:?}");
         for reported in &reported[1..] {
             let event = &reported.event;
             assert!(
-                !event.kind.is_verdict() && answer(&event.kind) == late,
+                !event.kind.is_verdict() && result(&event.kind) == late,
                 "{event}"
             );
             // A late value is dropped before the late event.
             assert_eq!(
                 reported.is_value_dropped,
-                late == Some(Answer::Ok),
+                late == Some(OpResult::Ok),
                 "{event}"
             );
         }
@@ -359,16 +360,16 @@ impl Case {
 
     /// A cause never changes. After an outcome in time, and with `cancel = false`, only enclosing
     /// deadlines and upstream tokens cancel the token.
-    fn check_token(&self, verdict: &Reported) {
-        let Some(token) = self.token.get().filter(|_| verdict.has_token) else {
+    fn check_token(&self, outcome_event: &Reported) {
+        let Some(token) = self.token.get().filter(|_| outcome_event.has_token) else {
             return;
         };
         let cause = token.cause();
-        match (verdict.token, cause) {
+        match (outcome_event.token, cause) {
             (None, None) => {}
             (None, Some(Cause::DeadlineExceeded)) => assert!(self.call.inherited.is_some()),
             (None, Some(Cause::Cancelled)) => assert!(self.cancelled.load(Ordering::SeqCst)),
-            (before, after) => assert_eq!(before, after, "{}", verdict.event),
+            (before, after) => assert_eq!(before, after, "{}", outcome_event.event),
         }
         if cause.is_none() && self.call.inherited.is_none() {
             assert_eq!(token.deadline(), Deadline::never());
@@ -377,12 +378,12 @@ impl Case {
 }
 
 /// How the operation ended, according to an event.
-fn answer(kind: &EventKind<'_>) -> Option<Answer> {
+fn result(kind: &EventKind<'_>) -> Option<OpResult> {
     match kind {
-        EventKind::Succeeded | EventKind::AbandonedWorkerSucceeded => Some(Answer::Ok),
+        EventKind::Succeeded | EventKind::AbandonedWorkerSucceeded => Some(OpResult::Ok),
         EventKind::Failed(failure) | EventKind::AbandonedWorkerFailed(failure) => match failure {
-            Failure::Error(_) => Some(Answer::Err),
-            Failure::Panic(_) => Some(Answer::Panic),
+            Failure::Error(_) => Some(OpResult::Err),
+            Failure::Panic(_) => Some(OpResult::Panic),
             _ => None,
         },
         _ => None,

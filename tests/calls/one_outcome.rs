@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use support::{
     APART, EVERY_WAY, Gate, TIMED, Way, assert_timed_out, limit, poll_once, record, runtime, short,
-    short_limit, until_fired, until_past,
+    short_limit, until_cancelled, until_past,
 };
 use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutError};
 
@@ -15,9 +15,9 @@ const GRACE: Duration = Duration::from_secs(60);
 
 #[test]
 fn every_runner_reports_a_result_in_time_as_a_success() {
-    let recorder = record("one_verdict::in_time");
+    let recorder = record("one_outcome::in_time");
     for way in EVERY_WAY {
-        let outcome = way.run(&limit("one_verdict::in_time", 60_000), |_| {
+        let outcome = way.run(&limit("one_outcome::in_time", 60_000), |_| {
             Ok::<_, TimeoutError>(7)
         });
         assert!(
@@ -31,8 +31,8 @@ fn every_runner_reports_a_result_in_time_as_a_success() {
 #[test]
 fn every_runner_times_out_an_operation_that_checks_its_token() {
     for way in EVERY_WAY {
-        let outcome = way.run(&limit("one_verdict::stops", short()), |token| {
-            until_fired(&token)
+        let outcome = way.run(&limit("one_outcome::stops", short()), |token| {
+            until_cancelled(&token)
         });
         let Outcome::TimedOut(error) = outcome else {
             panic!("{way:?}: {outcome:?}");
@@ -46,7 +46,7 @@ fn an_operation_that_ignores_its_token_times_out_on_another_thread() {
     for way in APART {
         let gate = Gate::new();
         let held = gate.clone();
-        let outcome = way.run(&limit("one_verdict::ignores", short()), move |_| {
+        let outcome = way.run(&limit("one_outcome::ignores", short()), move |_| {
             held.wait();
             Ok::<_, TimeoutError>(7)
         });
@@ -62,10 +62,10 @@ fn an_operation_that_ignores_its_token_times_out_on_another_thread() {
 #[test]
 fn a_late_success_is_abandoned_unless_an_inline_poll_returns_it() {
     for way in TIMED {
-        let recorder = record("one_verdict::late");
+        let recorder = record("one_outcome::late");
         let returned = Gate::new();
         let after = way.abandons().then(|| returned.clone());
-        let outcome = way.run(&limit("one_verdict::late", short()), move |token| {
+        let outcome = way.run(&limit("one_outcome::late", short()), move |token| {
             until_past(&token);
             if let Some(after) = after {
                 after.wait();
@@ -84,9 +84,9 @@ fn a_late_success_is_abandoned_unless_an_inline_poll_returns_it() {
 
 #[test]
 fn every_runner_accepts_a_success_within_the_grace() {
-    let recorder = record("one_verdict::grace");
+    let recorder = record("one_outcome::grace");
     for way in EVERY_WAY {
-        let timeout = limit("one_verdict::grace", short()).with_grace(GRACE);
+        let timeout = limit("one_outcome::grace", short()).with_grace(GRACE);
         let outcome = way.run(&timeout, |token| {
             until_past(&token);
             Ok::<_, TimeoutError>(7)
@@ -105,9 +105,9 @@ fn every_runner_accepts_a_success_within_the_grace() {
 #[test]
 fn a_success_after_the_grace_is_abandoned_unless_an_inline_poll_returns_it() {
     for way in TIMED {
-        let recorder = record("one_verdict::after_grace");
+        let recorder = record("one_outcome::after_grace");
         let timeout =
-            limit("one_verdict::after_grace", short()).with_grace(Duration::from_millis(20));
+            limit("one_outcome::after_grace", short()).with_grace(Duration::from_millis(20));
         let returned = Gate::new();
         let after = way.abandons().then(|| returned.clone());
         let outcome = way.run(&timeout, move |token| {
@@ -137,10 +137,10 @@ fn a_published_result_wins_over_a_passed_deadline() {
     let runtime = runtime();
     let _inside = runtime.enter();
     for way in [Way::AsyncTask, Way::AsyncWorker] {
-        let recorder = record("one_verdict::tie");
+        let recorder = record("one_outcome::tie");
         let (go, published) = (Gate::new(), Gate::new());
         let held = go.clone();
-        let mut call = way.start(&limit("one_verdict::tie", 2_000), |token| async move {
+        let mut call = way.start(&limit("one_outcome::tie", 2_000), |token| async move {
             held.wait();
             Ok::<_, TimeoutError>(token)
         });
@@ -149,10 +149,10 @@ fn a_published_result_wins_over_a_passed_deadline() {
         published.wait();
         // The caller polls the call long after the deadline.
         std::thread::sleep(Duration::from_millis(2_100));
-        let ending = poll_once(&mut call, &Gate::new());
+        let outcome = poll_once(&mut call, &Gate::new());
         assert!(
-            matches!(ending, Poll::Ready(Outcome::Success(_))),
-            "{way:?}: {ending:?}"
+            matches!(outcome, Poll::Ready(Outcome::Success(_))),
+            "{way:?}: {outcome:?}"
         );
         let event = &recorder.events()[0];
         assert_eq!(event.kind, EventKind::Succeeded, "{way:?}");
@@ -185,7 +185,7 @@ impl FromTimeout for Held {
 }
 
 annotated! {
-    mod held, [name = "one_verdict::held", secs = 1], (read: Gate, publish: Gate) -> Held {
+    mod held, [name = "one_outcome::held", secs = 1], (read: Gate, publish: Gate) -> Held {
         Held::Result(read, publish)
     }
 }
@@ -193,7 +193,7 @@ annotated! {
 #[test]
 fn a_result_in_time_that_is_published_too_late_is_abandoned() {
     for way in APART {
-        let recorder = record("one_verdict::held");
+        let recorder = record("one_outcome::held");
         let (read, publish) = (Gate::new(), Gate::new());
         match held::call(way, read.clone(), publish.clone()) {
             Held::Ended(error) => assert!(error.is_timed_out(), "{way:?}"),
@@ -216,11 +216,11 @@ fn a_result_in_time_that_is_published_too_late_is_abandoned() {
 fn no_success_is_longer_than_limit_and_grace() {
     const ROUNDS: usize = 60;
     const LONGEST: Duration = Duration::from_millis(3);
-    let recorder = record("one_verdict::race");
+    let recorder = record("one_outcome::race");
     let mut successes = 0;
     for round in 0..ROUNDS * TIMED.len() {
         let way = TIMED[round % TIMED.len()];
-        let timeout = limit("one_verdict::race", 2).with_grace(Duration::from_millis(1));
+        let timeout = limit("one_outcome::race", 2).with_grace(Duration::from_millis(1));
         let outcome = way.run(&timeout, |token| {
             while token.remaining().is_some_and(|left| !left.is_zero()) {
                 std::hint::spin_loop();
@@ -236,18 +236,18 @@ fn no_success_is_longer_than_limit_and_grace() {
     support::eventually("nothing is abandoned", || {
         timeout_runtime::workers::abandoned()
             .iter()
-            .all(|left| left.name != "one_verdict::race")
+            .all(|left| left.name != "one_outcome::race")
     });
-    let mut verdicts = HashMap::<CallId, usize>::new();
+    let mut outcomes = HashMap::<CallId, usize>::new();
     let mut succeeded = 0;
     for event in recorder.events() {
-        *verdicts.entry(event.call).or_default() += usize::from(event.kind.is_verdict());
+        *outcomes.entry(event.call).or_default() += usize::from(event.kind.is_verdict());
         if event.kind == EventKind::Succeeded {
             succeeded += 1;
             assert!(event.elapsed <= LONGEST, "{event}");
         }
     }
     assert_eq!(succeeded, successes);
-    assert_eq!(verdicts.len(), ROUNDS * TIMED.len());
-    assert!(verdicts.values().all(|&count| count == 1), "{verdicts:?}");
+    assert_eq!(outcomes.len(), ROUNDS * TIMED.len());
+    assert!(outcomes.values().all(|&count| count == 1), "{outcomes:?}");
 }

@@ -5,17 +5,17 @@ use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
-use support::{block_on, limit, short, short_limit, until_fired};
+use support::{block_on, limit, short, short_limit, until_cancelled};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError,
 };
 
-type Ended = Outcome<u32, String>;
+type CallOutcome = Outcome<u32, String>;
 
 /// Each kind of outcome once, with its status.
-fn every_ending() -> [(CallStatus, Ended); 6] {
-    let long = limit("endings::each", 60_000);
-    let stops = |token: CancelToken| until_fired(&token).map_err(|error| error.to_string());
+fn every_ending() -> [(CallStatus, CallOutcome); 6] {
+    let long = limit("outcomes::each", 60_000);
+    let stops = |token: CancelToken| until_cancelled(&token).map_err(|error| error.to_string());
     [
         (CallStatus::Ok, long.outcome(|_| Ok(7))),
         (
@@ -24,7 +24,7 @@ fn every_ending() -> [(CallStatus, Ended); 6] {
         ),
         (
             CallStatus::TimedOut,
-            limit("endings::each", short()).outcome(stops),
+            limit("outcomes::each", short()).outcome(stops),
         ),
         (
             CallStatus::DeadlineExceeded,
@@ -113,7 +113,7 @@ fn an_error_is_displayed_in_one_line() {
     for (error, expected) in errors.zip(expected) {
         let text = error.to_string();
         assert!(
-            text.starts_with(&format!("`endings::each` {expected}")),
+            text.starts_with(&format!("`outcomes::each` {expected}")),
             "{text}"
         );
         assert!(!text.contains('\n'), "{text}");
@@ -146,12 +146,12 @@ fn an_error_is_small_clonable_and_has_its_reason() {
 /// The `io::Error` keeps the timeout error as its source.
 #[test]
 fn an_io_error_holds_the_timeout_error() {
-    let outcome = limit("endings::io", short())
+    let outcome = limit("outcomes::io", short())
         .inline()
-        .outcome(|token| until_fired(&token));
+        .outcome(|token| until_cancelled(&token));
     let error = io::Error::from(outcome.timeout_error().unwrap().clone());
     let inner = error.get_ref().unwrap().downcast_ref::<TimeoutError>();
-    assert_eq!(inner.unwrap().name(), "endings::io");
+    assert_eq!(inner.unwrap().name(), "outcomes::io");
 }
 
 #[test]
@@ -183,7 +183,7 @@ async fn a_deadline_of_virtual_time_follows_that_time() {
     tokio::time::advance(Duration::from_secs(3000)).await;
     assert_eq!(deadline.remaining(), Some(Duration::from_secs(600)));
     let inside = CallContext::current().with_deadline(deadline).run(|| {
-        limit("endings::crossing", 86_400_000)
+        limit("outcomes::crossing", 86_400_000)
             .inline()
             .outcome(|token| Ok::<_, TimeoutError>(token.remaining()))
     });

@@ -37,7 +37,7 @@ fn a_blocking_waker_does_not_delay_the_caller() {
         let (waker, held) = (blocking_waker(&entered, &release), release.clone());
         let outcome: Outcome<(), TimeoutError> = before_it_opens(&release, move || {
             way.run(
-                &limit("callers_leave_first::waker", short()),
+                &limit("callers_return_at_the_deadline::waker", short()),
                 move |token| {
                     wait_with(&token, &waker, &held);
                     Ok(())
@@ -58,16 +58,19 @@ fn a_blocking_waker_does_not_delay_the_drop_of_a_call() {
         let (entered, release, waits) = (Gate::new(), Gate::new(), Gate::new());
         let waker = blocking_waker(&entered, &release);
         let (held, is_waiting) = (release.clone(), waits.clone());
-        let mut call = way.start(&limit("callers_leave_first::drop", 60_000), move |token| {
-            let mut cancelled = Box::pin(token.cancelled_owned());
-            async move {
-                let polled = cancelled.as_mut().poll(&mut Context::from_waker(&waker));
-                assert!(polled.is_pending());
-                is_waiting.open();
-                held.wait();
-                Ok::<(), TimeoutError>(())
-            }
-        });
+        let mut call = way.start(
+            &limit("callers_return_at_the_deadline::drop", 60_000),
+            move |token| {
+                let mut cancelled = Box::pin(token.cancelled_owned());
+                async move {
+                    let polled = cancelled.as_mut().poll(&mut Context::from_waker(&waker));
+                    assert!(polled.is_pending());
+                    is_waiting.open();
+                    held.wait();
+                    Ok::<(), TimeoutError>(())
+                }
+            },
+        );
         assert!(poll_once(&mut call, &Gate::new()).is_pending());
         waits.wait();
         before_it_opens(&release, move || drop(call));
