@@ -361,7 +361,7 @@ fn each_option_word_names_a_documented_constant() {
     }
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../timeout-runtime/src/options.rs"
+        "/../timeout-runtime/src/private/options.rs"
     );
     let file = std::fs::read_to_string(path).expect("the runtime is next to this crate");
     let file = syn::parse_file(&file).expect("the file is valid Rust");

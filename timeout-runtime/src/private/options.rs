@@ -24,7 +24,8 @@ pub const ms: () = ();
 /// `secs = 5`
 pub const secs: () = ();
 
-/// The limit of one call: a string with units, or an expression of type `Duration`.
+/// The limit of one call: a string with units, or an expression of type `Duration`. As the first
+/// argument it needs no name, as in `#[timeout("1m 30s")]`.
 ///
 /// `limit = "1m 30s"`
 pub const limit: () = ();
