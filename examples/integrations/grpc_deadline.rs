@@ -90,7 +90,7 @@ fn serve() -> Result<SocketAddr, BoxError> {
         let mut server = tonic::server::Grpc::new(Text);
         Ok::<_, Infallible>(server.unary(service_fn(stock), request).await)
     });
-    let layer = ServerLayer::grpc().at_most(Duration::from_secs(2));
+    let layer = ServerLayer::new(DeadlineHeader::Grpc).at_most(Duration::from_secs(2));
     let server = Server::builder().layer(layer);
     tokio::spawn(server.serve_with_incoming(service, incoming));
     Ok(address)
@@ -117,7 +117,7 @@ async fn ask(client: Client, sku: &str, limit: Duration) -> Result<String, BoxEr
 #[tokio::main]
 async fn main() -> Result<(), BoxError> {
     let endpoint = Endpoint::from_shared(format!("http://{}", serve()?))?;
-    let channel = ClientLayer::new(DeadlineHeader::grpc()).layer(endpoint.connect_lazy());
+    let channel = ClientLayer::new(DeadlineHeader::Grpc).layer(endpoint.connect_lazy());
     let client = Client::new(channel);
 
     println!("a client with ten seconds:");

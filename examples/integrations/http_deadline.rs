@@ -34,7 +34,7 @@ impl Next {
     fn at(address: SocketAddr) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
         // Sends the remaining time with each request.
-        let client = ClientLayer::new(DeadlineHeader::envoy()).layer(client);
+        let client = ClientLayer::new(DeadlineHeader::Envoy).layer(client);
         Self { client, address }
     }
 
@@ -55,7 +55,7 @@ impl Next {
 async fn serve(router: Router) -> Result<SocketAddr, BoxError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
-    let router = router.layer(ServerLayer::http(DeadlineHeader::envoy()));
+    let router = router.layer(ServerLayer::new(DeadlineHeader::Envoy));
     tokio::spawn(axum::serve(listener, router).into_future());
     Ok(address)
 }

@@ -64,7 +64,7 @@ pub async fn ask(address: SocketAddr) -> Result<u64, Status> {
 
 /// Like `ask`, with this request.
 pub async fn send(address: SocketAddr, request: Request<u64>) -> Result<u64, Status> {
-    let layer = ClientLayer::new(DeadlineHeader::grpc());
+    let layer = ClientLayer::new(DeadlineHeader::Grpc);
     let mut client = tonic::client::Grpc::new(layer.layer(channel_to(address)));
     client.ready().await.expect("the client is ready");
     let response = client.unary(request, PathAndQuery::from_static(PATH), Numbers);

@@ -7,21 +7,19 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use http::{Request, Response, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
-use timeout_runtime::integrations::tower::{ClientLayer, DeadlineHeader, Refusal, ServerLayer};
+use timeout_runtime::integrations::tower::{ClientLayer, DeadlineHeader, ServerLayer};
 use tokio::runtime::Runtime;
 use tower::{BoxError, Layer, Service};
 
 use super::support::SOON;
 
 pub type Body = Full<Bytes>;
-/// The layer around the service of a plain HTTP server.
-pub type HttpLayer = ServerLayer<fn(Refusal) -> Response<Body>>;
 pub type Served = Result<Response<Body>, Infallible>;
 
 pub fn text(text: impl Into<Bytes>) -> Response<Body> {
@@ -38,6 +36,18 @@ pub fn request(uri: &Uri) -> Request<Body> {
     request.expect("a request")
 }
 
+/// The name and the value of the header for the remaining time `left`.
+pub fn written(header: &DeadlineHeader, left: Duration) -> (HeaderName, HeaderValue) {
+    let mut headers = HeaderMap::new();
+    header.write(&mut headers, left);
+    let (name, value) = headers.into_iter().next().expect("one header");
+    (name.expect("the first value has a name"), value)
+}
+
+pub fn name(header: &DeadlineHeader) -> HeaderName {
+    written(header, Duration::ZERO).0
+}
+
 /// A hyper client that sends the remaining time.
 pub fn client(
     header: DeadlineHeader,
@@ -50,13 +60,12 @@ pub fn client(
 }
 
 /// Serves `service` inside `layer` over HTTP/1.1 for as long as `runtime` lives.
-pub fn serve<S, A, B>(runtime: &Runtime, layer: &ServerLayer<A>, service: S) -> SocketAddr
+pub fn serve<S, B>(runtime: &Runtime, layer: &ServerLayer, service: S) -> SocketAddr
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send,
-    A: Fn(Refusal) -> Response<B> + Clone + Send + 'static,
-    B: hyper::body::Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
+    B: hyper::body::Body<Data: Send, Error: Into<BoxError>> + Default + Send + 'static,
 {
     let service = layer.layer(service);
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));

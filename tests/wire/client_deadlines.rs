@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, Request, Response};
 use support::{block_on, until_past};
-use timeout_runtime::integrations::tower::{
-    ClientError, ClientLayer, DeadlineHeader, Refusal, ServerLayer,
-};
+use timeout_runtime::integrations::tower::{ClientError, ClientLayer, DeadlineHeader, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -20,7 +18,7 @@ fn echo()
 -> impl Service<Request<()>, Response = Request<()>, Error = ClientError<Infallible>, Future: Send>
 + Send {
     let network = service_fn(async |request: Request<()>| Ok(request));
-    ClientLayer::new(DeadlineHeader::grpc()).layer(network)
+    ClientLayer::new(DeadlineHeader::Grpc).layer(network)
 }
 
 fn within(limit: Duration) -> CallContext {
@@ -38,7 +36,7 @@ fn sent(
 /// The remaining time in the request's only deadline header.
 #[track_caller]
 fn encoded(headers: &HeaderMap) -> Duration {
-    let encoded = DeadlineHeader::grpc().read(headers);
+    let encoded = DeadlineHeader::Grpc.read(headers);
     encoded
         .expect("the header is valid")
         .expect("the header is present")
@@ -121,10 +119,10 @@ fn carrying(context: CallContext) -> Request<()> {
 /// The first layer used to remove the context, so the second layer sent another deadline or none.
 #[test]
 fn stacked_layers_all_use_the_requests_context() {
-    let millis = DeadlineHeader::millis(HeaderName::from_static("time-left-ms"));
+    let millis = DeadlineHeader::Millis(HeaderName::from_static("time-left-ms"));
     let network = service_fn(async |request: Request<()>| Ok::<_, Infallible>(request));
     let client = ClientLayer::new(millis.clone()).layer(network);
-    let client = ClientLayer::new(DeadlineHeader::grpc()).layer(client);
+    let client = ClientLayer::new(DeadlineHeader::Grpc).layer(client);
     let sent = |context: CallContext| {
         let sent = client.clone().oneshot(carrying(context));
         block_on(within(FAR).scope(sent)).expect("the request is sent")
@@ -143,7 +141,7 @@ fn stacked_layers_all_use_the_requests_context() {
 #[test]
 fn a_cloned_request_keeps_its_context() {
     let network = service_fn(async |request: Request<()>| Ok::<_, Infallible>(request));
-    let inner = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
+    let inner = ClientLayer::new(DeadlineHeader::Grpc).layer(network);
     let twice = service_fn(move |request: Request<()>| {
         let inner = inner.clone();
         async move {
@@ -154,11 +152,11 @@ fn a_cloned_request_keeps_its_context() {
             Ok::<_, ClientError<Infallible>>([first, again, second])
         }
     });
-    let outer = ClientLayer::new(DeadlineHeader::envoy()).layer(twice);
+    let outer = ClientLayer::new(DeadlineHeader::Envoy).layer(twice);
     let sent = block_on(outer.oneshot(carrying(within(FAR))));
     for sent in sent.expect("the request is sent") {
         assert_about(encoded(sent.headers()), FAR);
-        let read = DeadlineHeader::envoy().read(sent.headers());
+        let read = DeadlineHeader::Envoy.read(sent.headers());
         assert_about(
             read.expect("the header is valid")
                 .expect("the header is present"),
@@ -172,14 +170,14 @@ fn a_second_layer_refuses_a_request_that_expired_after_the_first() {
     let network = service_fn(async |_: Request<()>| -> Result<(), Infallible> {
         panic!("the request was sent")
     });
-    let inner = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
+    let inner = ClientLayer::new(DeadlineHeader::Grpc).layer(network);
     let token = CancelToken::new();
     let canceller = token.clone();
     let slow = service_fn(move |request: Request<()>| {
         canceller.cancel();
         inner.clone().oneshot(request)
     });
-    let outer = ClientLayer::new(DeadlineHeader::envoy()).layer(slow);
+    let outer = ClientLayer::new(DeadlineHeader::Envoy).layer(slow);
     let sent = block_on(outer.oneshot(carrying(within(FAR).with_token(&token))));
     let error = ClientError::NotSent(Cause::Cancelled);
     assert_eq!(sent, Err(ClientError::Service(error)));
@@ -197,10 +195,9 @@ fn a_context_of_the_request_ends_at_the_layer_of_a_server() {
             Ok::<_, Infallible>(Response::new(String::new()))
         }
     });
-    let server: ServerLayer<fn(Refusal) -> Response<String>> =
-        ServerLayer::http(DeadlineHeader::envoy());
+    let server = ServerLayer::new(DeadlineHeader::Envoy);
     let server = server.at_most(FAR / 10).layer(service);
-    let client = ClientLayer::new(DeadlineHeader::envoy()).layer(server);
+    let client = ClientLayer::new(DeadlineHeader::Envoy).layer(server);
     let response = block_on(client.oneshot(carrying(within(FAR))));
     assert!(response.is_ok_and(|response| response.status().is_success()));
     let sent = sent
@@ -215,7 +212,7 @@ fn refused() -> Cause {
     let network = service_fn(async |_: Request<()>| -> Result<(), Infallible> {
         panic!("the request was sent")
     });
-    let client = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
+    let client = ClientLayer::new(DeadlineHeader::Grpc).layer(network);
     match block_on(client.oneshot(with(&[]))) {
         Err(ClientError::NotSent(cause)) => cause,
         other => panic!("{other:?}"),

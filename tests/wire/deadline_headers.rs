@@ -1,12 +1,13 @@
 //! Deadline headers: the encoded time is never shorter than the remaining time and at most one unit
 //! longer; a malformed header is an error and not a missing deadline.
 
+use crate::wire::{name, written};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::{ProptestConfig, Strategy, any};
 use proptest::{collection, prop_assert, prop_assert_eq, prop_assert_ne, proptest, sample};
-use timeout_runtime::integrations::tower::{DeadlineHeader, HeaderMistake};
+use timeout_runtime::integrations::tower::{DeadlineHeader, HeaderError};
 
 const UNITS: [(char, u128); 6] = [
     ('n', 1),
@@ -19,24 +20,24 @@ const UNITS: [(char, u128); 6] = [
 const LONGEST: Duration = Duration::from_secs(400 * 366 * 86_400);
 
 fn plain() -> DeadlineHeader {
-    DeadlineHeader::millis(HeaderName::from_static("x-time-left"))
+    DeadlineHeader::Millis(HeaderName::from_static("x-time-left"))
 }
 
 fn both() -> [DeadlineHeader; 2] {
-    [DeadlineHeader::grpc(), plain()]
+    [DeadlineHeader::Grpc, plain()]
 }
 
-fn read(header: &DeadlineHeader, value: &[u8]) -> Result<Duration, HeaderMistake> {
+fn read(header: &DeadlineHeader, value: &[u8]) -> Result<Duration, HeaderError> {
     let mut headers = HeaderMap::new();
     let value = HeaderValue::from_bytes(value).expect("valid header bytes");
-    headers.insert(header.name(), value);
-    let encoded = header.read(&headers).map_err(|error| error.mistake())?;
+    headers.insert(name(header), value);
+    let encoded = header.read(&headers)?;
     Ok(encoded.expect("the header is present"))
 }
 
 /// Encodes `left` in `header` and returns the decoded time and its unit in nanoseconds.
 fn encoded(header: &DeadlineHeader, left: Duration) -> (Duration, u128) {
-    let value = header.value(left);
+    let (_, value) = written(header, left);
     let encoded = read(header, value.as_bytes()).expect("an encoded header can be decoded");
     let last = value.to_str().unwrap().chars().next_back().unwrap();
     let named = UNITS.iter().find(|(letter, _)| *letter == last);
@@ -74,11 +75,11 @@ proptest! {
         (letter, unit) in sample::select(UNITS.to_vec()),
     ) {
         let number = number >> shift;
-        let header = DeadlineHeader::grpc();
+        let header = DeadlineHeader::Grpc;
         let read = read(&header, format!("{number}{letter}").as_bytes());
         let nanos = u128::from(number) * unit;
         if nanos > LONGEST.as_nanos() {
-            prop_assert_eq!(read, Err(HeaderMistake::TooLong));
+            prop_assert_eq!(read, Err(HeaderError::TooLong(name(&header))));
         } else {
             let read = read.unwrap();
             prop_assert_eq!(read.as_nanos(), nanos);
@@ -103,9 +104,9 @@ proptest! {
     #[test]
     fn the_unit_is_the_finest_that_fits(left in duration()) {
         let left = left.min(LONGEST);
-        let value = DeadlineHeader::grpc().value(left);
+        let (_, value) = written(&DeadlineHeader::Grpc, left);
         prop_assert!(value.len() <= 9, "{:?}", value);
-        let (_, unit) = encoded(&DeadlineHeader::grpc(), left);
+        let (_, unit) = encoded(&DeadlineHeader::Grpc, left);
         let finer = UNITS.into_iter().take_while(|(_, other)| *other < unit).last();
         prop_assert!(finer.is_none_or(|(_, finer)| left.as_nanos().div_ceil(finer) > 99_999_999));
     }
@@ -131,69 +132,75 @@ proptest! {
         };
         for header in both() {
             let mut headers = HeaderMap::new();
-            headers.insert(header.name(), value.clone());
+            headers.insert(name(&header), value.clone());
             prop_assert_ne!(header.read(&headers), Ok(None));
         }
     }
 
     #[test]
     fn header_like_text_is_decoded_correctly(value in "[-+ ]?[0-9 ._]{0,10}[HMSmunhsU ]{0,2}") {
-        let read = read(&DeadlineHeader::grpc(), value.as_bytes());
+        let read = read(&DeadlineHeader::Grpc, value.as_bytes());
         prop_assert_eq!(read.ok().map(|read| read.as_nanos()), reading(&value), "{:?}", value);
     }
 }
 
+type Mistake = fn(HeaderName) -> HeaderError;
+
 #[test]
 fn a_malformed_grpc_timeout_is_refused() {
-    for (value, mistake) in [
-        ("", HeaderMistake::Unit),
-        ("5", HeaderMistake::Unit),
-        ("5s", HeaderMistake::Unit),
-        ("5 ", HeaderMistake::Unit),
-        ("5m ", HeaderMistake::Unit),
-        ("5ms", HeaderMistake::Unit),
-        ("5\u{b5}", HeaderMistake::Unit),
-        ("S", HeaderMistake::Digits),
-        ("-5S", HeaderMistake::Digits),
-        ("+5S", HeaderMistake::Digits),
-        (" 5S", HeaderMistake::Digits),
-        ("5 S", HeaderMistake::Digits),
-        ("0.5S", HeaderMistake::Digits),
-        ("5S,5S", HeaderMistake::Digits),
-        ("\u{665}S", HeaderMistake::Digits),
-        ("000000005S", HeaderMistake::Digits),
-        ("100000000n", HeaderMistake::Digits),
-        ("99999999H", HeaderMistake::TooLong),
-        ("3513601H", HeaderMistake::TooLong),
-    ] {
-        let read = read(&DeadlineHeader::grpc(), value.as_bytes());
-        assert_eq!(read, Err(mistake), "{value:?}");
+    let cases: [(_, Mistake); 19] = [
+        ("", HeaderError::Unit),
+        ("5", HeaderError::Unit),
+        ("5s", HeaderError::Unit),
+        ("5 ", HeaderError::Unit),
+        ("5m ", HeaderError::Unit),
+        ("5ms", HeaderError::Unit),
+        ("5\u{b5}", HeaderError::Unit),
+        ("S", HeaderError::Digits),
+        ("-5S", HeaderError::Digits),
+        ("+5S", HeaderError::Digits),
+        (" 5S", HeaderError::Digits),
+        ("5 S", HeaderError::Digits),
+        ("0.5S", HeaderError::Digits),
+        ("5S,5S", HeaderError::Digits),
+        ("\u{665}S", HeaderError::Digits),
+        ("000000005S", HeaderError::Digits),
+        ("100000000n", HeaderError::Digits),
+        ("99999999H", HeaderError::TooLong),
+        ("3513601H", HeaderError::TooLong),
+    ];
+    for (value, mistake) in cases {
+        let read = read(&DeadlineHeader::Grpc, value.as_bytes());
+        assert_eq!(read, Err(mistake(name(&DeadlineHeader::Grpc))), "{value:?}");
     }
 }
 
 #[test]
 fn a_malformed_millisecond_header_is_refused() {
-    for (value, mistake) in [
-        ("", HeaderMistake::Digits),
-        ("-5", HeaderMistake::Digits),
-        ("+5", HeaderMistake::Digits),
-        (" 5", HeaderMistake::Digits),
-        ("5 ", HeaderMistake::Digits),
-        ("5ms", HeaderMistake::Digits),
-        ("1e3", HeaderMistake::Digits),
-        ("\u{665}", HeaderMistake::Digits),
-        ("12648960000001", HeaderMistake::TooLong),
-        ("18446744073709551615", HeaderMistake::TooLong),
-        ("18446744073709551616", HeaderMistake::TooLong),
-        ("99999999999999999999999999999", HeaderMistake::TooLong),
-    ] {
-        assert_eq!(read(&plain(), value.as_bytes()), Err(mistake), "{value:?}");
+    let cases: [(_, Mistake); 12] = [
+        ("", HeaderError::Digits),
+        ("-5", HeaderError::Digits),
+        ("+5", HeaderError::Digits),
+        (" 5", HeaderError::Digits),
+        ("5 ", HeaderError::Digits),
+        ("5ms", HeaderError::Digits),
+        ("1e3", HeaderError::Digits),
+        ("\u{665}", HeaderError::Digits),
+        ("12648960000001", HeaderError::TooLong),
+        ("18446744073709551615", HeaderError::TooLong),
+        ("18446744073709551616", HeaderError::TooLong),
+        ("99999999999999999999999999999", HeaderError::TooLong),
+    ];
+    for (value, mistake) in cases {
+        let read = read(&plain(), value.as_bytes());
+        assert_eq!(read, Err(mistake(name(&plain()))), "{value:?}");
     }
 }
 
 #[test]
 fn the_longest_and_the_shortest_value_are_decoded() {
-    let grpc = DeadlineHeader::grpc();
+    let grpc = DeadlineHeader::Grpc;
+    let value = |header: &DeadlineHeader, left| written(header, left).1;
     assert_eq!(read(&grpc, b"3513600H"), Ok(LONGEST));
     assert_eq!(read(&plain(), b"12648960000000"), Ok(LONGEST));
     assert_eq!(read(&grpc, b"0H"), Ok(Duration::ZERO));
@@ -202,11 +209,11 @@ fn the_longest_and_the_shortest_value_are_decoded() {
         read(&plain(), b"000000000000000000000000000000007"),
         Ok(Duration::from_millis(7))
     );
-    assert_eq!(grpc.value(Duration::MAX), "3513600H");
-    assert_eq!(grpc.value(Duration::ZERO), "0n");
-    assert_eq!(grpc.value(Duration::from_nanos(99_999_999)), "99999999n");
-    assert_eq!(grpc.value(Duration::from_nanos(100_000_001)), "100001u");
-    assert_eq!(plain().value(Duration::from_nanos(1)), "1");
+    assert_eq!(value(&grpc, Duration::MAX), "3513600H");
+    assert_eq!(value(&grpc, Duration::ZERO), "0n");
+    assert_eq!(value(&grpc, Duration::from_nanos(99_999_999)), "99999999n");
+    assert_eq!(value(&grpc, Duration::from_nanos(100_000_001)), "100001u");
+    assert_eq!(value(&plain(), Duration::from_nanos(1)), "1");
 }
 
 #[test]
@@ -214,14 +221,24 @@ fn a_repeated_header_is_refused() {
     for (header, value) in both().into_iter().zip(["5S", "5000"]) {
         let mut headers = HeaderMap::new();
         let value = HeaderValue::from_static(value);
-        headers.append(header.name(), value.clone());
-        headers.append(header.name(), value);
+        headers.append(name(&header), value.clone());
+        headers.append(name(&header), value);
         let error = header.read(&headers).unwrap_err();
-        assert_eq!(error.mistake(), HeaderMistake::Repeated);
-        assert_eq!(error.header(), header.name());
+        assert_eq!(error, HeaderError::Repeated(name(&header)));
         assert_eq!(
             error.to_string(),
-            format!("`{}` is given more than once", header.name())
+            format!("`{}` is given more than once", name(&header))
         );
     }
+}
+
+#[test]
+fn a_written_header_replaces_all_present_values() {
+    let mut headers = HeaderMap::new();
+    for value in ["1S", "2S"] {
+        headers.append("grpc-timeout", HeaderValue::from_static(value));
+    }
+    DeadlineHeader::Grpc.write(&mut headers, Duration::ZERO);
+    assert_eq!(headers.len(), 1);
+    assert_eq!(headers["grpc-timeout"], "0n");
 }

@@ -13,12 +13,12 @@ use support::{paused_runtime, runtime};
 use timeout_runtime::integrations::tower::{ClientLayer, DeadlineHeader, ServerLayer};
 use tokio::runtime::Runtime;
 use tower::{BoxError, Layer, ServiceExt, service_fn};
-use wire::{HttpLayer, Served, client, meaning, request, response_to, serve, text, uri};
+use wire::{Served, client, meaning, name, request, response_to, serve, text, uri, written};
 
 const LONGEST: Duration = Duration::from_secs(400 * 366 * 86_400);
 
 fn plain() -> DeadlineHeader {
-    DeadlineHeader::millis(HeaderName::from_static("x-time-left"))
+    DeadlineHeader::Millis(HeaderName::from_static("x-time-left"))
 }
 
 /// The header that a service sends in `to` after it received `encoded` in `from` and worked for
@@ -32,7 +32,7 @@ async fn sent_on(
         if taken > Duration::ZERO {
             tokio::time::advance(taken).await;
         }
-        let name = to.name().clone();
+        let name = name(to);
         let network = service_fn(move |sent: Request<()>| {
             std::future::ready(Ok::<_, Infallible>(sent.headers()[&name].clone()))
         });
@@ -45,10 +45,8 @@ async fn sent_on(
         Ok::<_, Infallible>(response)
     });
     let mut asked = Request::new(());
-    asked.headers_mut().insert(from.name(), encoded);
-    let response = ServerLayer::http(from.clone())
-        .layer(service)
-        .oneshot(asked);
+    asked.headers_mut().insert(name(from), encoded);
+    let response = ServerLayer::new(from.clone()).layer(service).oneshot(asked);
     let mut response = response.await.unwrap_or_else(|never| match never {});
     response.extensions_mut().remove()
 }
@@ -62,7 +60,7 @@ fn hops(
 ) -> Vec<(Duration, Duration)> {
     paused_runtime().block_on(async {
         let read = |value: &HeaderValue| meaning(value.to_str().expect("ASCII"));
-        let (mut header, mut value) = (header, header.value(first));
+        let (mut header, mut value) = (header, written(header, first).1);
         let mut encoded = vec![read(&value)];
         for (taken, next) in taken {
             match sent_on((header, value), *taken, next).await {
@@ -82,7 +80,7 @@ fn duration() -> impl Strategy<Value = Duration> {
 }
 
 fn header() -> impl Strategy<Value = DeadlineHeader> {
-    sample::select(vec![DeadlineHeader::grpc(), plain()])
+    sample::select(vec![DeadlineHeader::Grpc, plain()])
 }
 
 proptest! {
@@ -139,7 +137,7 @@ proptest! {
 
 /// The header's value as the server received it.
 fn received(header: &DeadlineHeader, asked: &Request<Incoming>) -> String {
-    let mut values = asked.headers().get_all(header.name()).iter();
+    let mut values = asked.headers().get_all(name(header)).iter();
     let value = values.next().expect("the header is present");
     assert!(values.next().is_none(), "the header is sent once");
     value.to_str().expect("ASCII").to_owned()
@@ -148,7 +146,7 @@ fn received(header: &DeadlineHeader, asked: &Request<Incoming>) -> String {
 /// A chain of three services. Each response holds the header that its service received, followed by
 /// the response of the next service.
 fn three(runtime: &Runtime, header: &DeadlineHeader) -> std::net::SocketAddr {
-    let layer = HttpLayer::http(header.clone());
+    let layer = ServerLayer::new(header.clone());
     let encoded = header.clone();
     let last = service_fn(move |asked| {
         let encoded = received(&encoded, &asked);
@@ -178,7 +176,7 @@ fn a_forwarded_deadline_does_not_grow_over_real_connections() {
     let runtime = runtime();
     for (header, values) in [
         (
-            DeadlineHeader::grpc(),
+            DeadlineHeader::Grpc,
             &[
                 "99999999u",
                 "600S",
@@ -190,13 +188,13 @@ fn a_forwarded_deadline_does_not_grow_over_real_connections() {
             ][..],
         ),
         (
-            DeadlineHeader::envoy(),
+            DeadlineHeader::Envoy,
             &["60000", "100000001", "12648960000000"],
         ),
     ] {
         let address = three(&runtime, &header);
         for value in values {
-            let response = response_to(address, format!("{}: {value}\r\n", header.name()));
+            let response = response_to(address, format!("{}: {value}\r\n", name(&header)));
             let (_, body) = response.split_once("\r\n\r\n").expect("a body");
             let encoded: Vec<Duration> =
                 body.split(' ').map(|encoded| meaning(encoded).0).collect();

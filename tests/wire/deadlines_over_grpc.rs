@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use support::{Gate, SOON, record, runtime, short, short_limit};
-use timeout_runtime::integrations::tower::{ClientError, ServerLayer};
+use timeout_runtime::integrations::tower::{ClientError, DeadlineHeader, ServerLayer};
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, EventKind, TimeoutError, timeout,
 };
@@ -48,7 +48,7 @@ where
             Ok::<_, Infallible>(server.unary(handler, request).await)
         }
     });
-    let layer = ServerLayer::grpc().at_most(at_most);
+    let layer = ServerLayer::new(DeadlineHeader::Grpc).at_most(at_most);
     let server = Server::builder().layer(layer);
     runtime.spawn(server.serve_with_incoming(service, incoming));
     address

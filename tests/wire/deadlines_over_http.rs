@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use http::{HeaderName, Request, Response};
 use hyper::body::Incoming;
 use support::{Gate, SOON, runtime};
-use timeout_runtime::integrations::tower::{ClientError, DeadlineHeader};
+use timeout_runtime::integrations::tower::{ClientError, DeadlineHeader, ServerLayer};
 use timeout_runtime::{CallContext, Cause, Deadline, TimeoutError, timeout};
 use tower::{BoxError, Service, ServiceExt, service_fn};
 use wire::{
-    Body, EMPTY, HttpLayer, Served, client, meaning, raw, received, request, response_to, serve,
-    text, uri, values,
+    Body, EMPTY, Served, client, meaning, name, raw, received, request, response_to, serve, text,
+    uri, values,
 };
 
 const FAR: Duration = Duration::from_secs(600);
@@ -27,20 +27,20 @@ const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 #[test]
 fn the_socket_receives_the_remaining_time() {
-    let grpc = DeadlineHeader::grpc;
-    let own = DeadlineHeader::millis(HeaderName::from_static("x-time-left"));
+    let grpc = || DeadlineHeader::Grpc;
+    let own = DeadlineHeader::Millis(HeaderName::from_static("x-time-left"));
     for (header, limit, letter) in [
         (grpc(), MINUTE, "u"),
         (grpc(), HOUR, "m"),
         (grpc(), 40 * HOUR, "S"),
         (grpc(), 4 * YEAR, "M"),
         (grpc(), 300 * YEAR, "H"),
-        (DeadlineHeader::envoy(), MINUTE, ""),
+        (DeadlineHeader::Envoy, MINUTE, ""),
         (own, MINUTE, ""),
     ] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let uri = uri(listener.local_addr().expect("a local address"));
-        let name = header.name().clone();
+        let name = name(&header);
         let runtime = runtime();
         let deadline = Deadline::after(limit);
         let asked = runtime.spawn(async move {
@@ -74,7 +74,7 @@ fn a_shorter_header_of_the_request_is_sent_unchanged() {
     asked.headers_mut().insert("grpc-timeout", value);
     let runtime = runtime();
     let context = CallContext::detached().with_deadline(Deadline::after(FAR));
-    let client = client(DeadlineHeader::grpc());
+    let client = client(DeadlineHeader::Grpc);
     runtime.spawn(context.scope(async move { client.oneshot(asked).await.map(drop).ok() }));
     let (_stream, head) = received(&listener).expect("a request");
     assert_eq!(values(&head, "grpc-timeout"), ["99999999n"], "{head}");
@@ -85,7 +85,7 @@ fn an_expired_request_opens_no_connection() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let uri = uri(listener.local_addr().expect("a local address"));
     let context = CallContext::current().with_deadline(Deadline::after(Duration::ZERO));
-    let client = client(DeadlineHeader::envoy());
+    let client = client(DeadlineHeader::Envoy);
     let asked = runtime().block_on(context.scope(client.oneshot(request(&uri))));
     let error: BoxError = asked.expect_err("the deadline has passed").into();
     let error = error.downcast::<ClientError<hyper_util::client::legacy::Error>>();
@@ -103,7 +103,7 @@ fn an_expired_request_opens_no_connection() {
 fn a_server_responds_504_at_the_deadline() {
     let runtime = runtime();
     let service = service_fn(|_| future::pending::<Served>());
-    let layer = HttpLayer::http(DeadlineHeader::envoy());
+    let layer = ServerLayer::new(DeadlineHeader::Envoy);
     let address = serve(&runtime, &layer, service);
     for head in [
         "x-envoy-expected-rq-timeout-ms: 0\r\n",
@@ -132,7 +132,7 @@ fn a_server_decodes_every_valid_header() {
     let runtime = runtime();
     for (header, lines) in [
         (
-            DeadlineHeader::grpc(),
+            DeadlineHeader::Grpc,
             &[
                 "grpc-timeout: 99999999n",
                 "GRPC-TIMEOUT: 60000000u",
@@ -143,7 +143,7 @@ fn a_server_decodes_every_valid_header() {
             ][..],
         ),
         (
-            DeadlineHeader::envoy(),
+            DeadlineHeader::Envoy,
             &[
                 "x-envoy-expected-rq-timeout-ms: 60000",
                 "x-envoy-expected-rq-timeout-ms:   0000000000000000000000060000  ",
@@ -151,7 +151,7 @@ fn a_server_decodes_every_valid_header() {
             ],
         ),
     ] {
-        let address = serve(&runtime, &HttpLayer::http(header), left());
+        let address = serve(&runtime, &ServerLayer::new(header), left());
         for line in lines {
             let (_, value) = line.split_once(':').expect("a header");
             let (encoded, _) = meaning(value.trim());
@@ -159,7 +159,7 @@ fn a_server_decodes_every_valid_header() {
             let response = response_to(address, format!("{line}\r\n"));
             let most = start.elapsed();
             let (head, body) = response.split_once("\r\n\r\n").expect("a head");
-            if head.starts_with("HTTP/1.1 504 ") {
+            if head.starts_with("HTTP/1.1 504 ") || values(head, "grpc-status") == ["4"] {
                 assert!(most >= encoded, "{line}: {head}");
                 continue;
             }
@@ -215,23 +215,29 @@ fn a_server_refuses_malformed_headers() {
     ];
     let runtime = runtime();
     for (header, good, bad) in [
-        (DeadlineHeader::grpc(), "5S", &grpc[..]),
-        (DeadlineHeader::envoy(), "5000", &envoy),
+        (DeadlineHeader::Grpc, "5S", &grpc[..]),
+        (DeadlineHeader::Envoy, "5000", &envoy),
     ] {
+        let is_grpc = header == DeadlineHeader::Grpc;
         let reached = Gate::new();
         let gate = reached.clone();
         let service = service_fn(move |_| {
             gate.open();
             future::ready(Served::Ok(text("")))
         });
-        let name = header.name().to_string();
-        let address = serve(&runtime, &HttpLayer::http(header), service);
+        let name = name(&header).to_string();
+        let address = serve(&runtime, &ServerLayer::new(header), service);
         let line = |value: &[u8]| [name.as_bytes(), b": ", value, b"\r\n"].concat();
         let twice = [line(good.as_bytes()), line(good.as_bytes())].concat();
         for lines in bad.iter().map(|bad| line(bad)).chain([twice]) {
             let response = response_to(address, &lines);
             let lines = String::from_utf8_lossy(&lines);
-            assert!(response.starts_with("HTTP/1.1 400 "), "{lines}: {response}");
+            if is_grpc {
+                let status = values(&response, "grpc-status");
+                assert_eq!(status, ["13"], "{lines}: {response}");
+            } else {
+                assert!(response.starts_with("HTTP/1.1 400 "), "{lines}: {response}");
+            }
             assert!(!reached.is_open(), "{lines}");
         }
         response_to(address, line(good.as_bytes()));
@@ -257,7 +263,7 @@ fn an_http_client_that_disconnects_stops_the_operation() {
         async move { Served::Ok(text(format!("{:?}", work.await))) }
     });
     let runtime = runtime();
-    let layer = HttpLayer::http(DeadlineHeader::envoy());
+    let layer = ServerLayer::new(DeadlineHeader::Envoy);
     let address = serve(&runtime, &layer, service);
     let client = raw(address, "x-envoy-expected-rq-timeout-ms: 600000\r\n");
     started.wait();

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use support::{Gate, SOON, runtime, short};
 use tenant::{TENANT, propagate_tenant};
-use timeout_runtime::integrations::tower::DeadlineHeader;
+use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
 use timeout_runtime::integrations::tracing::propagate_spans;
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
 use tokio::runtime::Handle;
 use tower::service_fn;
 use tracing::span::Id;
 use tracing::{Instrument, Span, info_span};
-use wire::{HttpLayer, Served, raw, response_to, serve, text};
+use wire::{Served, raw, response_to, serve, text};
 
 const FAR: &str = "x-envoy-expected-rq-timeout-ms: 600000\r\n";
 
@@ -32,8 +32,8 @@ fn integrate() {
     });
 }
 
-fn layer() -> HttpLayer {
-    HttpLayer::http(DeadlineHeader::envoy())
+fn layer() -> ServerLayer {
+    ServerLayer::new(DeadlineHeader::Envoy)
 }
 
 /// The context that an operation runs in.
@@ -168,7 +168,7 @@ fn causes_of(lines: &str, disconnects: bool) -> [(&'static str, Option<Cause>); 
             // client disconnects.
             thread::spawn(move || context.run(|| worker_until_cancelled(sender, worker)));
             let _ = task_until_cancelled(to_task, task).await;
-            future::pending().await
+            future::pending::<Served>().await
         }
     });
     let runtime = runtime();

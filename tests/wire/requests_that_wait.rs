@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use http::{Request, Response, StatusCode};
 use support::{SOON, paused_runtime};
-use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
+use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
 use tokio::time::{Instant, sleep};
 use tower::load_shed::error::Overloaded;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, service_fn};
@@ -21,8 +21,8 @@ const WORK: Duration = Duration::from_secs(100);
 /// Longer than one request, shorter than two.
 const LIMIT: Duration = Duration::from_secs(150);
 
-fn layer() -> ServerLayer<fn(Refusal) -> TextResponse> {
-    ServerLayer::http(DeadlineHeader::envoy()).at_most(LIMIT)
+fn layer() -> ServerLayer {
+    ServerLayer::new(DeadlineHeader::Envoy).at_most(LIMIT)
 }
 
 /// A service that handles one request at a time for `WORK`, and the number of requests it received.

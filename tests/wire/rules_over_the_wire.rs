@@ -11,11 +11,11 @@ use std::thread;
 use http::{Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use support::{Gate, LONG, SOON, Way, block_on, limit, record, runtime, short, until_cancelled};
-use timeout_runtime::integrations::tower::DeadlineHeader;
+use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
 use timeout_runtime::{CallContext, CallStatus, Cause, EventKind, Outcome, TimeoutError, timeout};
 use tokio::runtime::{Handle, Runtime};
 use tower::{BoxError, Service, ServiceExt, service_fn};
-use wire::{Body, HttpLayer, Served, client, raw, request, response_to, serve, text, uri};
+use wire::{Body, Served, client, raw, request, response_to, serve, text, uri};
 
 const FAR: &str = "x-envoy-expected-rq-timeout-ms: 600000\r\n";
 
@@ -37,7 +37,7 @@ where
     S: Clone + Send + 'static,
     S::Future: Send,
 {
-    serve(runtime, &HttpLayer::http(DeadlineHeader::envoy()), service)
+    serve(runtime, &ServerLayer::new(DeadlineHeader::Envoy), service)
 }
 
 /// A call whose operation runs until it is cancelled.
@@ -60,7 +60,7 @@ async fn work(way: Way, name: &'static str, started: Gate) -> Outcome<u32, Timeo
 /// The response status that the client receives when its deadline passes.
 #[timeout(name = "wire::caller", ms = short(), run = "task")]
 async fn caller(uri: Uri) -> Result<StatusCode, BoxError> {
-    let response = client(DeadlineHeader::envoy()).oneshot(request(&uri));
+    let response = client(DeadlineHeader::Envoy).oneshot(request(&uri));
     Ok(response.await.map_err(Into::into)?.status())
 }
 

@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes};
 use support::{
     Drops, Gate, SOON, block_on, paused_runtime, runtime, short, short_limit, until_past,
 };
-use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
+use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
 const FAR: Duration = Duration::from_secs(600);
 
@@ -33,17 +34,22 @@ fn with_ms(ms: u64) -> Request<()> {
     request("x-envoy-expected-rq-timeout-ms", &ms.to_string())
 }
 
-fn http() -> ServerLayer<fn(Refusal) -> TextResponse> {
-    ServerLayer::http(DeadlineHeader::envoy())
+fn http() -> ServerLayer {
+    ServerLayer::new(DeadlineHeader::Envoy)
+}
+
+fn grpc() -> ServerLayer {
+    ServerLayer::new(DeadlineHeader::Grpc)
 }
 
 type Served = Result<TextResponse, Infallible>;
 
 /// The response of `service` to `request`, inside `layer`.
-fn serve<A, S>(layer: &ServerLayer<A>, service: S, request: Request<()>) -> TextResponse
+fn serve<L, S, B>(layer: &L, service: S, request: Request<()>) -> TextResponse
 where
-    A: Fn(Refusal) -> TextResponse + Clone,
-    S: Service<Request<()>, Response = TextResponse, Error = Infallible>,
+    L: Layer<S>,
+    L::Service: Service<Request<()>, Response = Response<B>, Error = Infallible>,
+    B: Body<Data = Bytes, Error = BoxError>,
 {
     runtime().block_on(async {
         let served = layer.layer(service).oneshot(request).await;
@@ -52,9 +58,9 @@ where
 }
 
 /// The response with its complete body.
-async fn read<A>(response: Response<ServerBody<String, A>>) -> TextResponse
+async fn read<B>(response: Response<B>) -> TextResponse
 where
-    A: Fn(Refusal) -> TextResponse,
+    B: Body<Data = Bytes, Error = BoxError>,
 {
     let (head, body) = response.into_parts();
     let body = body.collect().await.expect("a complete body").to_bytes();
@@ -167,7 +173,7 @@ impl Work {
 #[test]
 fn a_service_reads_the_remaining_time() {
     assert_eq!(serve(&http(), clock(), with_ms(600_000)).body(), "10");
-    let grpc = ServerLayer::grpc();
+    let grpc = grpc();
     let asked = request("grpc-timeout", "7M");
     assert_eq!(serve(&grpc, clock(), asked).body(), "7");
 }
@@ -204,7 +210,7 @@ fn an_expired_request_does_not_reach_the_service() {
     assert_eq!(plain.body(), "");
 
     let asked = request("grpc-timeout", "0n");
-    let grpc = serve(&ServerLayer::grpc(), out_of_reach(), asked);
+    let grpc = serve(&grpc(), out_of_reach(), asked);
     assert_eq!(grpc.status(), StatusCode::OK);
     assert_eq!(grpc.headers()["content-type"], "application/grpc");
     assert_eq!(grpc.headers()["grpc-status"], "4");
@@ -213,9 +219,7 @@ fn an_expired_request_does_not_reach_the_service() {
         "the deadline of the request has passed"
     );
 
-    let own = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
-        Response::new(format!("sorry: {refusal}"))
-    });
+    let own = http().respond_with(|refusal| Response::new(format!("sorry: {refusal}")));
     let own = serve(&own, out_of_reach(), with_ms(0));
     assert_eq!(own.body(), "sorry: the deadline of the request has passed");
 }
@@ -223,13 +227,13 @@ fn an_expired_request_does_not_reach_the_service() {
 /// A client takes HTTP status 200 without a gRPC status for an empty stream.
 #[test]
 fn a_grpc_request_is_refused_with_a_grpc_status() {
-    let silent = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
+    let silent = http().respond_with(|refusal: Refusal| {
         Response::builder()
             .header("grpc-status", "0")
             .body(refusal.to_string())
             .expect("a response")
     });
-    let own = ServerLayer::new(DeadlineHeader::envoy(), |_| {
+    let own = http().respond_with(|_| {
         Response::builder()
             .header("grpc-status", "8")
             .body(String::new())
@@ -266,9 +270,12 @@ fn a_grpc_request_is_refused_with_a_grpc_status() {
 /// A percent sign in a header name used to start an escape in the message.
 #[test]
 fn percent_signs_in_a_grpc_message_are_escaped() {
-    let header = DeadlineHeader::millis(http::HeaderName::from_static("x-%41"));
-    let layer = ServerLayer::new(header, timeout_runtime::integrations::tower::grpc_status);
-    let served = serve(&layer, out_of_reach(), request("x-%41", "soon"));
+    let header = DeadlineHeader::Millis(http::HeaderName::from_static("x-%41"));
+    let layer = ServerLayer::new(header);
+    let mut asked = request("x-%41", "soon");
+    let kind = http::HeaderValue::from_static("application/grpc");
+    asked.headers_mut().insert("content-type", kind);
+    let served = serve(&layer, out_of_reach(), asked);
     let message = "`x-%2541` must consist of digits only, at most eight in gRPC";
     assert_eq!(served.headers()["grpc-message"], message);
 }
@@ -280,7 +287,7 @@ fn a_malformed_header_is_refused() {
     assert_eq!(plain.status(), StatusCode::BAD_REQUEST);
 
     let asked = request("grpc-timeout", "99999999H");
-    let grpc = serve(&ServerLayer::grpc(), out_of_reach(), asked);
+    let grpc = serve(&grpc(), out_of_reach(), asked);
     assert_eq!(grpc.headers()["grpc-status"], "13");
     assert_eq!(
         grpc.headers()["grpc-message"],
@@ -346,7 +353,7 @@ fn a_service_is_polled_once_more_after_the_cancellation() {
                 }
             })
             .await;
-            future::pending().await
+            future::pending::<Served>().await
         }
     });
     let served = serve(&http(), service, with_ms(short()));

@@ -36,7 +36,7 @@ const PARTS: [&str; 6] = [
 /// The body of the response; the limit covers all of it.
 async fn ask(name: &'static str, uri: Uri, millis: u64) -> Result<Bytes, BoxError> {
     let asked = limit(name, millis).call_async(async |_| -> Result<_, BoxError> {
-        let response = client(DeadlineHeader::envoy()).oneshot(request(&uri));
+        let response = client(DeadlineHeader::Envoy).oneshot(request(&uri));
         let response = response.await.map_err(Into::into)?;
         Ok(response.into_body().collect().await?.to_bytes())
     });
@@ -60,7 +60,7 @@ fn asked(
 /// Reads a request from `listener`, and sends `part`.
 fn send(listener: &TcpListener, part: &str) -> TcpStream {
     let (mut stream, head) = received(listener).expect("a request");
-    let encoded = values(&head, DeadlineHeader::envoy().name().as_str());
+    let encoded = values(&head, "x-envoy-expected-rq-timeout-ms");
     assert_eq!(encoded.len(), 1, "{head}");
     stream.write_all(part.as_bytes()).expect("it is sent");
     stream

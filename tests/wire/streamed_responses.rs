@@ -20,12 +20,13 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
 use support::{Drops, SOON, Tracked, paused_runtime, runtime, short_limit, until_past};
-use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerBody, ServerLayer};
+use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
 use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Registration};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status};
-use tower::{BoxError, Layer, ServiceExt, service_fn};
+use tower::util::BoxService;
+use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
 const FAR: Duration = Duration::from_secs(600);
 
@@ -126,22 +127,35 @@ fn stream(frames: impl IntoIterator<Item = Frame<Bytes>>, after: After) -> Strea
 }
 
 type OnRefusal = fn(Refusal) -> Response<Stream>;
-type Streamed = ServerBody<Stream, OnRefusal>;
+type Inner = BoxService<Request<()>, Response<Stream>, Infallible>;
 
-fn http() -> ServerLayer<OnRefusal> {
-    ServerLayer::http(DeadlineHeader::envoy())
+fn http() -> ServerLayer {
+    ServerLayer::new(DeadlineHeader::Envoy)
 }
 
+fn grpc() -> ServerLayer {
+    ServerLayer::new(DeadlineHeader::Grpc)
+}
+
+/// A response body as the layer returns it.
+trait Streamed: Body<Data = Bytes, Error = BoxError> + Unpin {}
+
+impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Streamed for B {}
+
 /// The response body as `layer` returns it, and the context in which the service ran.
-async fn response(layer: ServerLayer<OnRefusal>, stream: Stream) -> (Streamed, CallContext) {
+async fn response(layer: ServerLayer, stream: Stream) -> (impl Streamed, CallContext) {
     response_to(Request::new(()), layer, Response::new(stream)).await
 }
 
-async fn response_to(
+async fn response_to<L, B>(
     request: Request<()>,
-    layer: ServerLayer<OnRefusal>,
+    layer: L,
     response: Response<Stream>,
-) -> (Streamed, CallContext) {
+) -> (B, CallContext)
+where
+    L: Layer<Inner>,
+    L::Service: Service<Request<()>, Response = Response<B>, Error = Infallible>,
+{
     let mut response = Some(response);
     let (sender, contexts) = channel();
     let service = service_fn(move |_| {
@@ -149,6 +163,7 @@ async fn response_to(
         let response = response.take().expect("the service is called once");
         future::ready(Ok::<_, Infallible>(response))
     });
+    let service = BoxService::new(service);
     let response = layer.layer(service).oneshot(request).await;
     let response = response.unwrap_or_else(|never| match never {});
     (
@@ -157,7 +172,7 @@ async fn response_to(
     )
 }
 
-async fn next(body: &mut Streamed) -> Option<Result<Frame<Bytes>, BoxError>> {
+async fn next(body: &mut impl Streamed) -> Option<Result<Frame<Bytes>, BoxError>> {
     body.frame().await
 }
 
@@ -191,7 +206,13 @@ fn a_stream_ends_with_an_error_at_the_deadline() {
 }
 
 /// The frame after the first one, at the deadline, of an endless response with this content type.
-fn follows(layer: ServerLayer<OnRefusal>, kind: &str) -> Result<Frame<Bytes>, BoxError> {
+fn follows<A, B>(layer: ServerLayer<A>, kind: &str) -> Result<Frame<Bytes>, BoxError>
+where
+    ServerLayer<A>: Layer<Inner>,
+    <ServerLayer<A> as Layer<Inner>>::Service:
+        Service<Request<()>, Response = Response<B>, Error = Infallible>,
+    B: Streamed,
+{
     paused_runtime().block_on(async {
         let response = Response::builder().header("content-type", kind);
         let response = response.body(stream([frame("first")], After::Nothing));
@@ -226,7 +247,7 @@ fn assert_trailers(last: Result<Frame<Bytes>, BoxError>, status: &str, message: 
 #[test]
 fn a_grpc_stream_ends_with_deadline_exceeded_at_the_deadline() {
     for kind in KINDS {
-        assert_trailers(follows(ServerLayer::grpc(), kind), "4", PASSED);
+        assert_trailers(follows(grpc(), kind), "4", PASSED);
     }
 }
 
@@ -236,7 +257,7 @@ fn a_grpc_stream_ends_with_a_status_even_if_the_refusal_has_none() {
     for kind in KINDS {
         assert_trailers(follows(http(), kind), "4", PASSED);
         let silent: OnRefusal = |_| Response::new(Stream::default());
-        let layer = ServerLayer::new(DeadlineHeader::envoy(), silent);
+        let layer = http().respond_with(silent);
         assert_trailers(follows(layer, kind), "4", PASSED);
     }
 }
@@ -248,7 +269,7 @@ macro_rules! refusal {
             let response = Response::builder()$(.header($name, $value))*;
             response.body(Stream::default()).expect("a response")
         };
-        ServerLayer::new(DeadlineHeader::envoy(), on_refusal)
+        http().respond_with(on_refusal)
     }};
 }
 
@@ -294,7 +315,7 @@ fn a_status_in_the_refusals_trailers_is_ignored() {
         let status = HeaderMap::from_iter([("grpc-status".parse().unwrap(), "0".parse().unwrap())]);
         Response::new(stream([Frame::trailers(status)], After::Nothing))
     };
-    let layer = ServerLayer::new(DeadlineHeader::envoy(), on_refusal);
+    let layer = http().respond_with(on_refusal);
     assert_trailers(follows(layer, "application/grpc"), "4", PASSED);
 }
 
@@ -327,8 +348,12 @@ fn a_stream_of_another_content_type_ends_with_an_error() {
         "application/grp",
         "",
     ] {
-        for layer in [http(), ServerLayer::grpc(), refusal!("grpc-status": "8")] {
-            let error = follows(layer, kind).expect_err("time is up");
+        for last in [
+            follows(http(), kind),
+            follows(grpc(), kind),
+            follows(refusal!("grpc-status": "8"), kind),
+        ] {
+            let error = last.expect_err("time is up");
             assert_eq!(error.downcast_ref(), Some(&Refusal::Expired), "{kind}");
         }
     }
@@ -427,7 +452,7 @@ fn a_body_is_dropped_in_the_context_of_its_request() {
 /// Outer layers require `Default` of the body, to make empty ones.
 #[test]
 fn outer_layers_can_make_bodies() {
-    let layer: ServerLayer<fn(Refusal) -> Response<Streamed>> = ServerLayer::grpc();
+    let layer = grpc();
     let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(Stream::default())));
     let service = layer.layer(http().layer(service));
     let request = Request::get("/").header("grpc-timeout", "0n").body(());
@@ -581,7 +606,7 @@ fn an_http_stream_breaks_off_at_the_deadline() {
 #[test]
 fn an_http_stream_in_the_grpc_layer_breaks_off_too() {
     let runtime = runtime();
-    let layer: ServerLayer<OnRefusal> = ServerLayer::grpc().at_most(short_limit());
+    let layer = grpc().at_most(short_limit());
     let service = service_fn(async |_| {
         Ok::<_, Infallible>(Response::new(stream([frame("first")], After::Nothing)))
     });
@@ -634,31 +659,36 @@ fn an_http_client_that_disconnects_in_a_stream_stops_the_operation() {
 /// With the layer for plain HTTP, the stream used to end without an error.
 #[test]
 fn a_tonic_stream_ends_with_deadline_exceeded_in_every_layer() {
-    type Layer = ServerLayer<fn(Refusal) -> Response<tonic::body::Body>>;
-    let layers: [Layer; 3] = [
-        ServerLayer::grpc(),
-        ServerLayer::http(DeadlineHeader::envoy()),
-        ServerLayer::new(DeadlineHeader::envoy(), |_| Response::default()),
-    ];
-    let runtime = runtime();
-    let _inside = runtime.enter();
-    for layer in layers {
-        let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
-        let address = incoming.local_addr().expect("it has an address");
-        let service = service_fn(async |request: Request<tonic::body::Body>| {
-            let handler = service_fn(async |_: tonic::Request<u64>| {
-                let numbers = futures::stream::iter([Ok::<_, Status>(1), Ok(2)]);
-                let endless = numbers.chain(futures::stream::pending());
-                Ok::<_, Status>(tonic::Response::new(endless.boxed()))
-            });
-            let mut server = tonic::server::Grpc::new(Numbers);
-            Ok::<_, Infallible>(server.server_streaming(handler, request).await)
-        });
-        let layer = layer.at_most(short_limit());
-        let server = Server::builder().layer(layer);
-        runtime.spawn(server.serve_with_incoming(service, incoming));
+    /// Serves inside this layer, and returns the address.
+    macro_rules! serve {
+        ($layer:expr) => {{
+            let incoming = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+            let address = incoming.local_addr().expect("it has an address");
+            let server = Server::builder().layer($layer.at_most(short_limit()));
+            tokio::spawn(server.serve_with_incoming(service_fn(numbers), incoming));
+            address
+        }};
+    }
 
-        runtime.block_on(async {
+    async fn numbers(
+        request: Request<tonic::body::Body>,
+    ) -> Result<Response<tonic::body::Body>, Infallible> {
+        let handler = service_fn(async |_: tonic::Request<u64>| {
+            let numbers = futures::stream::iter([Ok::<_, Status>(1), Ok(2)]);
+            let endless = numbers.chain(futures::stream::pending());
+            Ok::<_, Status>(tonic::Response::new(endless.boxed()))
+        });
+        let mut server = tonic::server::Grpc::new(Numbers);
+        Ok(server.server_streaming(handler, request).await)
+    }
+
+    let respond = |_| Response::<tonic::body::Body>::default();
+    runtime().block_on(async {
+        for address in [
+            serve!(grpc()),
+            serve!(http()),
+            serve!(http().respond_with(respond)),
+        ] {
             let mut client = tonic::client::Grpc::new(channel_to(address));
             client.ready().await.expect("the client is ready");
             let path = PathAndQuery::from_static(PATH);
@@ -669,6 +699,6 @@ fn a_tonic_stream_ends_with_deadline_exceeded_in_every_layer() {
             let status = numbers.message().await.expect_err("time is up");
             assert_eq!(status.code(), Code::DeadlineExceeded);
             assert_eq!(status.message(), PASSED);
-        });
-    }
+        }
+    });
 }

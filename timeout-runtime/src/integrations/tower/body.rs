@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Buf;
+use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 use http::response::Parts;
-use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -17,33 +17,14 @@ use crate::context::Scope;
 
 use super::grpc;
 use super::refusal::Refusal;
+use super::respond::Respond;
 use super::work::Work;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
 pin_project! {
-    /// The body of a response of a [`ServerService`](super::ServerService).
-    ///
-    /// It is polled in the context of its request. Dropping it before its end cancels all
-    /// operations of the request.
-    ///
-    /// # At the deadline
-    ///
-    /// The inner body is polled once more and dropped. If the response is a gRPC response, by its
-    /// `content-type`, an error status follows as trailers: the status of the response that the
-    /// layer's function returns for [`Refusal::Expired`], or the status of
-    /// [`grpc_status`](super::grpc_status) if that response has none. Any other body ends with the
-    /// error [`Refusal::Expired`]. The server then breaks the connection, so that the client does
-    /// not take the part for the whole. Over HTTP/1.0 without a `content-length`, a client cannot
-    /// see the difference.
-    ///
-    /// The deadline cancels all operations of the request. The body itself ends only when the
-    /// server polls it, and a server may not do that while its client reads nothing.
-    ///
-    /// # Other layers
-    ///
-    /// An outer layer that replaces the body drops this one, and so cancels the operations, as a
-    /// client that disconnects does.
+    /// The body of a response, as the documentation of [`ServerLayer`](super::ServerLayer)
+    /// describes it.
     pub struct ServerBody<B, A> {
         // Declared before `body`, so that the operations are cancelled before the body is dropped.
         work: Option<Work>,
@@ -108,7 +89,7 @@ impl<B, A> Body for ServerBody<B, A>
 where
     B: Body,
     B::Error: Into<BoxError>,
-    A: Fn(Refusal) -> Response<B>,
+    A: Respond<B>,
 {
     type Data = B::Data;
     type Error = BoxError;
@@ -144,7 +125,7 @@ where
                 this.body.set(None);
                 return Poll::Ready(match this.respond {
                     Some(respond) => {
-                        let head = respond(Refusal::Expired);
+                        let head = respond.respond(Refusal::Expired);
                         let trailers = grpc::trailers(head.headers(), &Refusal::Expired);
                         Some(Ok(Frame::trailers(trailers)))
                     }

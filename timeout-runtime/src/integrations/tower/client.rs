@@ -46,9 +46,9 @@ use super::header::DeadlineHeader;
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let network = service_fn(async |request: Request<()>| {
-///     Ok::<_, Infallible>(DeadlineHeader::grpc().read(request.headers()))
+///     Ok::<_, Infallible>(DeadlineHeader::Grpc.read(request.headers()))
 /// });
-/// let client = ClientLayer::new(DeadlineHeader::grpc()).layer(network);
+/// let client = ClientLayer::new(DeadlineHeader::Grpc).layer(network);
 ///
 /// let until = |limit| CallContext::current().with_deadline(Deadline::after(limit));
 /// let request = client.clone().oneshot(Request::new(()));
@@ -97,7 +97,7 @@ impl<S> ClientService<S> {
     fn set_header(&self, left: Duration, headers: &mut HeaderMap) {
         let present = self.header.read(headers);
         if !matches!(present, Ok(Some(present)) if present <= left) {
-            headers.insert(self.header.name().clone(), self.header.value(left));
+            self.header.write(headers, left);
         }
     }
 }

@@ -2,7 +2,6 @@
 //! that the layer refuses or ends early.
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use http::response::Response;
 
 use super::refusal::Refusal;
 
@@ -10,25 +9,10 @@ const KIND: &str = "application/grpc";
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
-/// Returns a gRPC response that holds only a status.
-///
-/// The status is `DEADLINE_EXCEEDED` (4) for [`Refusal::Expired`], and `INTERNAL` (13) for
-/// [`Refusal::Malformed`].
-///
-/// ```
-/// use timeout_runtime::integrations::tower::{Refusal, grpc_status};
-///
-/// let response = grpc_status::<()>(Refusal::Expired);
-/// assert_eq!(response.headers()["grpc-status"], "4");
-/// ```
-#[must_use]
-#[allow(clippy::needless_pass_by_value)] // Has the signature that `ServerLayer::new` expects.
-pub fn grpc_status<B: Default>(refusal: Refusal) -> Response<B> {
-    let mut response = Response::new(B::default());
-    let headers = response.headers_mut();
+/// Sets the headers of a gRPC response that holds only the status of the refusal.
+pub(super) fn set_status_only(headers: &mut HeaderMap, refusal: &Refusal) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(KIND));
-    ensure_status(headers, &refusal);
-    response
+    ensure_status(headers, refusal);
 }
 
 /// Returns the rest of a content type that begins with `application/grpc`.

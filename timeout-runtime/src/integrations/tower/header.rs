@@ -26,83 +26,55 @@ const DIGITS: u32 = 8;
 /// A longer one can exceed the range of a [`Deadline`](crate::Deadline), which is then never.
 const LONGEST: u64 = 400 * 366 * 86_400 * 1_000_000_000;
 
+static GRPC: HeaderName = HeaderName::from_static("grpc-timeout");
+static ENVOY: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
+
 /// A header that holds the time for which the caller of a request still waits.
 ///
 /// ```
 /// use std::time::Duration;
-/// use http::HeaderMap;
-/// use timeout_runtime::integrations::tower::{DeadlineHeader, HeaderMistake};
+/// use http::{HeaderMap, HeaderName};
+/// use timeout_runtime::integrations::tower::{DeadlineHeader, HeaderError};
 ///
-/// let header = DeadlineHeader::grpc();
+/// let header = DeadlineHeader::Grpc;
 /// let mut headers = HeaderMap::new();
 /// assert_eq!(header.read(&headers), Ok(None));
 ///
-/// headers.insert(header.name(), header.value(Duration::from_millis(1500)));
+/// header.write(&mut headers, Duration::from_millis(1500));
 /// assert_eq!(headers["grpc-timeout"], "1500000u");
 /// assert_eq!(header.read(&headers), Ok(Some(Duration::from_millis(1500))));
 ///
-/// headers.insert(header.name(), "1500".parse()?);
-/// let error = header.read(&headers).unwrap_err();
-/// assert_eq!(error.mistake(), HeaderMistake::Unit);
+/// headers.insert("grpc-timeout", "1500".parse()?);
+/// assert!(matches!(header.read(&headers), Err(HeaderError::Unit(_))));
+///
+/// let header = DeadlineHeader::Millis(HeaderName::from_static("x-time-left"));
+/// header.write(&mut headers, Duration::from_micros(1001));
+/// assert_eq!(headers["x-time-left"], "2");
 /// # Ok::<(), http::header::InvalidHeaderValue>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadlineHeader {
-    name: HeaderName,
-    format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// Up to eight digits and a unit.
-    Grpc,
-    /// Whole milliseconds.
-    Millis,
-}
-
-impl DeadlineHeader {
-    /// Returns the header `grpc-timeout`.
+#[non_exhaustive]
+pub enum DeadlineHeader {
+    /// The header `grpc-timeout`.
     ///
     /// Its value is one to eight digits and a unit: `H`, `M`, `S`, `m`, `u` or `n`. For example,
     /// `500m` is half a second.
-    #[must_use]
-    pub fn grpc() -> Self {
-        Self {
-            name: HeaderName::from_static("grpc-timeout"),
-            format: Format::Grpc,
-        }
-    }
-
-    /// Returns a header called `name`, whose value is in whole milliseconds.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use http::HeaderName;
-    /// use timeout_runtime::integrations::tower::DeadlineHeader;
-    ///
-    /// let header = DeadlineHeader::millis(HeaderName::from_static("x-time-left"));
-    /// assert_eq!(header.value(Duration::from_micros(1001)), "2");
-    /// ```
-    #[must_use]
-    pub const fn millis(name: HeaderName) -> Self {
-        Self {
-            name,
-            format: Format::Millis,
-        }
-    }
-
-    /// Returns Envoy's header `x-envoy-expected-rq-timeout-ms`.
+    Grpc,
+    /// Envoy's header `x-envoy-expected-rq-timeout-ms`.
     ///
     /// Envoy sends in it the number of milliseconds in which it expects the response.
-    #[must_use]
-    pub fn envoy() -> Self {
-        Self::millis(HeaderName::from_static("x-envoy-expected-rq-timeout-ms"))
-    }
+    Envoy,
+    /// A header of this name, whose value is in whole milliseconds.
+    Millis(HeaderName),
+}
 
-    /// Returns the name of the header.
-    #[must_use]
-    pub fn name(&self) -> &HeaderName {
-        &self.name
+impl DeadlineHeader {
+    fn name(&self) -> &HeaderName {
+        match self {
+            Self::Grpc => &GRPC,
+            Self::Envoy => &ENVOY,
+            Self::Millis(name) => name,
+        }
     }
 
     /// Reads the remaining time from `headers`. Returns `None` if the header is absent.
@@ -114,22 +86,21 @@ impl DeadlineHeader {
     /// Returns an error if the header is present more than once, is not in its format, or is longer
     /// than 400 years, which exceeds the range of a [`Deadline`](crate::Deadline).
     pub fn read(&self, headers: &HeaderMap) -> Result<Option<Duration>, HeaderError> {
-        let mut values = headers.get_all(&self.name).iter();
+        let mut values = headers.get_all(self.name()).iter();
         let Some(value) = values.next() else {
             return Ok(None);
         };
         let parsed = if values.next().is_some() {
-            Err(HeaderMistake::Repeated)
+            Err(HeaderError::Repeated as Mistake)
         } else {
-            self.format.parse(value.as_bytes())
+            self.parse(value.as_bytes())
         };
-        parsed.map(Some).map_err(|mistake| HeaderError {
-            header: self.name.clone(),
-            mistake,
-        })
+        parsed
+            .map(Some)
+            .map_err(|mistake| mistake(self.name().clone()))
     }
 
-    /// Returns the header value for the remaining time `left`.
+    /// Sets the header in `headers` to the remaining time `left`, in place of its present values.
     ///
     /// The value is rounded up by less than one unit: to whole milliseconds, or in gRPC to the
     /// finest unit in which it has at most eight digits. A duration of more than 400 years is
@@ -138,13 +109,41 @@ impl DeadlineHeader {
     /// Rounding does not accumulate from service to service. With the same header, the time never
     /// grows. With different headers, it never exceeds the first value, rounded up to the coarsest
     /// unit in use.
-    #[must_use]
-    pub fn value(&self, left: Duration) -> HeaderValue {
+    pub fn write(&self, headers: &mut HeaderMap, left: Duration) {
         let nanos = u64::try_from(left.as_nanos()).map_or(LONGEST, |nanos| nanos.min(LONGEST));
-        match self.format {
-            Format::Millis => HeaderValue::from(nanos.div_ceil(MILLISECOND)),
-            Format::Grpc => grpc(nanos),
+        let value = match self {
+            Self::Grpc => grpc(nanos),
+            Self::Envoy | Self::Millis(_) => HeaderValue::from(nanos.div_ceil(MILLISECOND)),
+        };
+        headers.insert(self.name(), value);
+    }
+
+    fn parse(&self, value: &[u8]) -> Result<Duration, Mistake> {
+        let (digits, unit) = match self {
+            Self::Envoy | Self::Millis(_) => (value, MILLISECOND),
+            Self::Grpc => {
+                let (letter, digits) = value.split_last().ok_or(HeaderError::Unit as Mistake)?;
+                let named = |(name, _): &(char, u64)| *name == char::from(*letter);
+                let unit = UNITS.into_iter().find(named);
+                let (_, unit) = unit.ok_or(HeaderError::Unit as Mistake)?;
+                if digits.len() > DIGITS as usize {
+                    return Err(HeaderError::Digits);
+                }
+                (digits, unit)
+            }
+        };
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return Err(HeaderError::Digits);
         }
+        digits
+            .iter()
+            .try_fold(0_u64, |number, digit| {
+                number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+            })
+            .and_then(|number| number.checked_mul(unit))
+            .filter(|nanos| *nanos <= LONGEST)
+            .map(Duration::from_nanos)
+            .ok_or(HeaderError::TooLong)
     }
 }
 
@@ -157,79 +156,24 @@ fn grpc(nanos: u64) -> HeaderValue {
     HeaderValue::try_from(value).expect("digits and a letter are a valid header value")
 }
 
-impl Format {
-    fn parse(self, value: &[u8]) -> Result<Duration, HeaderMistake> {
-        let (digits, unit) = match self {
-            Self::Millis => (value, MILLISECOND),
-            Self::Grpc => {
-                let (letter, digits) = value.split_last().ok_or(HeaderMistake::Unit)?;
-                let named = |(name, _): &(char, u64)| *name == char::from(*letter);
-                let (_, unit) = UNITS.into_iter().find(named).ok_or(HeaderMistake::Unit)?;
-                if digits.len() > DIGITS as usize {
-                    return Err(HeaderMistake::Digits);
-                }
-                (digits, unit)
-            }
-        };
-        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-            return Err(HeaderMistake::Digits);
-        }
-        digits
-            .iter()
-            .try_fold(0_u64, |number, digit| {
-                number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-            })
-            .and_then(|number| number.checked_mul(unit))
-            .filter(|nanos| *nanos <= LONGEST)
-            .map(Duration::from_nanos)
-            .ok_or(HeaderMistake::TooLong)
-    }
-}
+/// A variant of [`HeaderError`], without the name of the header.
+type Mistake = fn(HeaderName) -> HeaderError;
 
-/// The error for a header that is not valid.
+/// The error for a header that is not valid. Each variant holds the name of the header.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{header}` {}", .mistake.text())]
-pub struct HeaderError {
-    header: HeaderName,
-    mistake: HeaderMistake,
-}
-
-/// The kind of a [`HeaderError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum HeaderMistake {
+pub enum HeaderError {
     /// The header is present more than once.
-    Repeated,
+    #[error("`{0}` is given more than once")]
+    Repeated(HeaderName),
     /// The number is empty, contains a character that is not a digit, such as a sign or a space, or
     /// has more than eight digits in gRPC.
-    Digits,
+    #[error("`{0}` must consist of digits only, at most eight in gRPC")]
+    Digits(HeaderName),
     /// The value does not end with a gRPC unit.
-    Unit,
+    #[error("`{0}` must end with a unit, as in `500m`")]
+    Unit(HeaderName),
     /// The duration is longer than 400 years.
-    TooLong,
-}
-
-impl HeaderError {
-    /// Returns the name of the header.
-    #[must_use]
-    pub fn header(&self) -> &HeaderName {
-        &self.header
-    }
-
-    /// Returns the kind of the error.
-    #[must_use]
-    pub fn mistake(&self) -> HeaderMistake {
-        self.mistake
-    }
-}
-
-impl HeaderMistake {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Repeated => "is given more than once",
-            Self::Digits => "must consist of digits only, at most eight in gRPC",
-            Self::Unit => "must end with a unit, as in `500m`",
-            Self::TooLong => "is longer than 400 years",
-        }
-    }
+    #[error("`{0}` is longer than 400 years")]
+    TooLong(HeaderName),
 }

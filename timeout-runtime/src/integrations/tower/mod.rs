@@ -7,21 +7,20 @@
 //! - [`DeadlineHeader`] reads and writes the header, without a layer.
 //!
 //! Both layers implement [`tower_layer::Layer`], and so work with axum, tonic, hyper and everything
-//! else that is built on [`tower_service::Service`].
+//! else that is built on [`tower_service::Service`]. Of their services and futures, only
+//! [`ClientService`] has a public name. Another service is `<L as Layer<S>>::Service`.
 
 mod body;
 mod client;
 mod grpc;
 mod header;
 mod refusal;
+mod respond;
 mod server;
 mod waiting;
 mod work;
 
-pub use body::ServerBody;
-pub use client::{ClientError, ClientFuture, ClientLayer, ClientService};
-pub use grpc::grpc_status;
-pub use header::{DeadlineHeader, HeaderError, HeaderMistake};
-pub use refusal::{Refusal, http_status};
-pub use server::{ServerFuture, ServerLayer, ServerService};
-pub use waiting::{Waiting, WaitingFuture, WaitingServerLayer};
+pub use client::{ClientError, ClientLayer, ClientService};
+pub use header::{DeadlineHeader, HeaderError};
+pub use refusal::Refusal;
+pub use server::ServerLayer;

@@ -17,9 +17,10 @@ use crate::context::{CallContext, Scope};
 use crate::time::Deadline;
 
 use super::body::ServerBody;
-use super::grpc::{self, grpc_status};
+use super::grpc;
 use super::header::DeadlineHeader;
-use super::refusal::{Refusal, http_status};
+use super::refusal::Refusal;
+use super::respond::{DefaultResponse, Respond};
 use super::waiting::WaitingServerLayer;
 use super::work::Work;
 
@@ -40,13 +41,28 @@ use super::work::Work;
 ///   thread, for example in a sync call. Over HTTP/1, hyper does not notice it while data of the
 ///   client is unread. A client disconnects at its own limit, too, possibly just before the
 ///   deadline here.
-/// - **Whole response.** All this covers the body of the response as well: see [`ServerBody`].
-///   Operations that continue after the end of the response keep the deadline, but a disconnect no
-///   longer cancels them.
+/// - **Whole response.** All this covers the [body of the response](Self#the-body-of-a-response) as
+///   well. Operations that continue after the end of the response keep the deadline, but a
+///   disconnect no longer cancels them.
 ///
-/// A function creates the response if the layer responds instead of the service. [`grpc_status`]
-/// and
-/// [`http_status`] are such functions. A gRPC client always gets a status: see [`new`](Self::new).
+/// If the layer responds in place of the service, the response is a status that follows the header:
+/// see [`new`](Self::new). [`respond_with`](Self::respond_with) replaces it. A gRPC client always
+/// gets a status.
+///
+/// # The body of a response
+///
+/// The layer wraps the body of each response, polls it in the context of its request, and applies
+/// the deadline to it.
+///
+/// - **At the deadline.** The inner body is polled once more and dropped. If the response is a gRPC
+///   response, by its `content-type`, an error status follows as trailers. Any other body ends with
+///   the error [`Refusal::Expired`]. The server then breaks the connection, so that the client does
+///   not take the part for the whole. Over HTTP/1.0 without a `content-length`, a client cannot see
+///   the difference.
+/// - **Client disconnects.** Dropping the body before its end cancels all operations of the
+///   request. An outer layer that replaces the body drops it, too.
+/// - **Slow client.** The deadline cancels all operations of the request. The body itself ends only
+///   when the server polls it, and a server may not do that while its client reads nothing.
 ///
 /// # Where the time of a request starts
 ///
@@ -76,11 +92,12 @@ use super::work::Work;
 ///     let left = Deadline::current().remaining().expect("there is a header");
 ///     Ok::<_, Infallible>(Response::new(format!("{} s", left.as_secs_f32().ceil())))
 /// });
-/// let service = ServerLayer::http(DeadlineHeader::envoy()).layer(service);
+/// let service = ServerLayer::new(DeadlineHeader::Envoy).layer(service);
 ///
 /// let request = |left| {
-///     let header = DeadlineHeader::envoy();
-///     Request::get("/").header(header.name(), header.value(left)).body(()).unwrap()
+///     let mut request = Request::new(());
+///     DeadlineHeader::Envoy.write(request.headers_mut(), left);
+///     request
 /// };
 /// let response = service.clone().oneshot(request(Duration::from_secs(7))).await?;
 /// assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "7 s");
@@ -89,35 +106,46 @@ use super::work::Work;
 /// # Ok::<(), Infallible>(()) }).unwrap();
 /// ```
 #[derive(Clone)]
-pub struct ServerLayer<A> {
+pub struct ServerLayer<A = DefaultResponse> {
     header: DeadlineHeader,
     respond: A,
     ignores_malformed: bool,
     at_most: Duration,
 }
 
-impl<B: Default> ServerLayer<fn(Refusal) -> Response<B>> {
-    /// Creates a layer for gRPC, with the header `grpc-timeout` and the responses of
-    /// [`grpc_status`].
+impl ServerLayer {
+    /// Creates a layer that reads `header`, and responds with a status and an empty body in place
+    /// of the service.
+    ///
+    /// - With [`DeadlineHeader::Grpc`], the response is a gRPC response with the status
+    ///   `DEADLINE_EXCEEDED` (4) for [`Refusal::Expired`], and `INTERNAL` (13) for
+    ///   [`Refusal::Malformed`].
+    /// - With any other header, the status is 504 (Gateway Timeout) for [`Refusal::Expired`], and
+    ///   400 (Bad Request) for [`Refusal::Malformed`].
+    ///
+    /// [`respond_with`](Self::respond_with) replaces this response. The default response needs a
+    /// body type that implements [`Default`].
     #[must_use]
-    pub fn grpc() -> Self {
-        Self::new(DeadlineHeader::grpc(), grpc_status)
-    }
-
-    /// Creates a layer for plain HTTP, with the given header and the responses of [`http_status`].
-    #[must_use]
-    pub fn http(header: DeadlineHeader) -> Self {
-        Self::new(header, http_status)
+    pub fn new(header: DeadlineHeader) -> Self {
+        Self {
+            respond: DefaultResponse::new(&header),
+            header,
+            ignores_malformed: false,
+            at_most: Duration::MAX,
+        }
     }
 }
 
 impl<A> ServerLayer<A> {
-    /// Creates a layer that reads `header`, and calls `respond` to respond instead of the service.
+    /// Calls `respond` to create the responses in place of the service.
+    ///
+    /// If the deadline ends a gRPC stream early, the layer sends the `grpc-` headers of the
+    /// response for [`Refusal::Expired`] as trailers.
     ///
     /// A gRPC client takes a response without a status, or with `grpc-status: 0`, for a complete
-    /// one. The layer therefore adds the status of [`grpc_status`] to such a response: if the
-    /// `content-type` of the request begins with `application/grpc`, and at the end of a gRPC
-    /// stream that the deadline ends early. An error status that `respond` sets is kept.
+    /// one. The layer therefore adds the default status to such trailers, and to the response to a
+    /// request whose `content-type` begins with `application/grpc`. An error status that `respond`
+    /// sets is kept.
     ///
     /// # Examples
     ///
@@ -125,7 +153,7 @@ impl<A> ServerLayer<A> {
     /// use http::Response;
     /// use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
     ///
-    /// let layer = ServerLayer::new(DeadlineHeader::envoy(), |refusal: Refusal| {
+    /// let layer = ServerLayer::new(DeadlineHeader::Envoy).respond_with(|refusal: Refusal| {
     ///     let mut response = Response::new(format!("sorry: {refusal}"));
     ///     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
     ///     response
@@ -133,15 +161,15 @@ impl<A> ServerLayer<A> {
     /// # drop(layer);
     /// ```
     #[must_use]
-    pub fn new<B>(header: DeadlineHeader, respond: A) -> Self
+    pub fn respond_with<F, B>(self, respond: F) -> ServerLayer<F>
     where
-        A: Fn(Refusal) -> Response<B>,
+        F: Fn(Refusal) -> Response<B>,
     {
-        Self {
-            header,
+        ServerLayer {
+            header: self.header,
             respond,
-            ignores_malformed: false,
-            at_most: Duration::MAX,
+            ignores_malformed: self.ignores_malformed,
+            at_most: self.at_most,
         }
     }
 
@@ -181,7 +209,7 @@ impl<A> ServerLayer<A> {
     /// use tower::{ServiceBuilder, ServiceExt, service_fn};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-    /// let layer = ServerLayer::http(DeadlineHeader::envoy()).at_most(Duration::from_millis(50));
+    /// let layer = ServerLayer::new(DeadlineHeader::Envoy).at_most(Duration::from_millis(50));
     /// let service = ServiceBuilder::new()
     ///     .layer(layer.count_waiting())
     ///     .concurrency_limit(1)
@@ -246,7 +274,7 @@ pub struct ServerService<S, A> {
 impl<S, A, ReqBody, ResBody> Service<Request<ReqBody>> for ServerService<S, A>
 where
     S: Service<Request<ReqBody>, Response = Response<ResBody>>,
-    A: Fn(Refusal) -> Response<ResBody> + Clone,
+    A: Respond<ResBody> + Clone,
     ResBody: Body,
 {
     type Response = Response<ServerBody<ResBody, A>>;
@@ -318,9 +346,9 @@ impl<F, A> ServerFuture<F, A> {
 /// Creates the response that replaces the service's response.
 fn refuse<A, B>(refusal: &Refusal, respond: &A, is_grpc: bool) -> Response<ServerBody<B, A>>
 where
-    A: Fn(Refusal) -> Response<B>,
+    A: Respond<B>,
 {
-    let mut response = respond(refusal.clone());
+    let mut response = respond.respond(refusal.clone());
     if is_grpc {
         grpc::ensure_status(response.headers_mut(), refusal);
     }
@@ -339,7 +367,7 @@ fn may_have_body(method: &Method, status: StatusCode) -> bool {
 impl<F, A, B, E> Future for ServerFuture<F, A>
 where
     F: Future<Output = Result<Response<B>, E>>,
-    A: Fn(Refusal) -> Response<B> + Clone,
+    A: Respond<B> + Clone,
     B: Body,
 {
     type Output = Result<Response<ServerBody<B, A>>, E>;
