@@ -9,7 +9,7 @@ use support::{
     APART, EVERY_WAY, Gate, TIMED, Way, assert_timed_out, limit, poll_once, record, runtime, short,
     short_limit, until_cancelled, until_past,
 };
-use timeout_runtime::{CallId, Ending, EventKind, FromTimeout, Outcome, TimeoutError};
+use timeout_runtime::{CallId, EventKind, FromTimeout, Outcome, Returned, TimeoutError};
 
 const GRACE: Duration = Duration::from_secs(60);
 
@@ -172,14 +172,14 @@ impl FromTimeout for Held {
         Self::Ended(error)
     }
 
-    fn ending(&self) -> Ending<'_> {
+    fn returned(&self) -> Returned<'_> {
         match self {
             Self::Result(read, publish) => {
                 read.open();
                 publish.wait();
-                Ending::Answer
+                Returned::Value
             }
-            Self::Ended(error) => Ending::Error(error),
+            Self::Ended(error) => Returned::Error(error),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use support::{EVERY_WAY, LONG, TIMED, Way, record, short, until_cancelled};
 use timeout_runtime::{
-    CancelToken, Cause, Deadline, Ending, EventKind, Failure, FromTimeout, TimeoutError,
+    CancelToken, Cause, Deadline, EventKind, Failure, FromTimeout, Returned, TimeoutError,
 };
 use user_code::{Act, WANTED, caught, works};
 
@@ -88,8 +88,8 @@ impl FromTimeout for Reply {
         Self(Some(error.cause()))
     }
 
-    fn ending(&self) -> Ending<'_> {
-        Ending::Answer
+    fn returned(&self) -> Returned<'_> {
+        Returned::Value
     }
 }
 

@@ -14,8 +14,8 @@ use support::{
     until_cancelled, until_past,
 };
 use timeout_runtime::{
-    CallContext, CancelToken, Deadline, Ending, EventKind, Failure, FromTimeout, Outcome,
-    Registration, TimeoutError, add_listener,
+    CallContext, CancelToken, Deadline, EventKind, Failure, FromTimeout, Outcome, Registration,
+    Returned, TimeoutError, add_listener,
 };
 
 /// Makes a call that succeeds and one that times out, and checks both outcomes.
@@ -299,7 +299,7 @@ impl FromTimeout for Dumb {
         Self
     }
 
-    fn ending(&self) -> Ending<'_> {
+    fn returned(&self) -> Returned<'_> {
         panic!("no words")
     }
 }

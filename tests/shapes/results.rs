@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use timeout_runtime::{Ending, FromTimeout};
+use timeout_runtime::{Returned, FromTimeout};
 
 use super::*;
 
@@ -18,10 +18,10 @@ impl FromTimeout for Reply {
         Self::Late
     }
 
-    fn ending(&self) -> Ending<'_> {
+    fn returned(&self) -> Returned<'_> {
         match self {
-            Self::Found(_) => Ending::Answer,
-            Self::Late => Ending::Error(self),
+            Self::Found(_) => Returned::Value,
+            Self::Late => Returned::Error(self),
         }
     }
 }

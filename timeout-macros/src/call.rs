@@ -59,7 +59,7 @@ impl Call<'_> {
     /// the result are passed as arguments, as in `conversion`:
     ///
     /// ```text
-    /// __timeout_p::sync_worker_or::<usize, _, _, _>(__options, __fallback, OPERATION, |__value| __timeout_p::ReturnValue(__value).ending())
+    /// __timeout_p::sync_worker_or::<usize, _, _, _>(__options, __fallback, OPERATION, |__value| __timeout_p::ReturnValue(__value).returned())
     /// ```
     fn through(&self, entry: &str) -> TokenStream {
         let Self {
@@ -183,7 +183,7 @@ impl Call<'_> {
     ///     __options,
     ///     __timeout_p::disarm_or_convert::<Option<Connection>>(),
     ///     __timeout_p::guard_operation(__on_late, OPERATION),
-    ///     __timeout_p::guarded_ending::<Option<Connection>, _>(),
+    ///     __timeout_p::guarded_returned::<Option<Connection>, _>(),
     /// )
     /// ```
     fn conversion(&self) -> Option<Conversion> {
@@ -198,17 +198,17 @@ impl Call<'_> {
             (Some(_), None) => (
                 result_type.clone(),
                 quote_spanned!(here=> __fallback),
-                quote_spanned!(here=> |__value| __timeout_p::ReturnValue(__value).ending()),
+                quote_spanned!(here=> |__value| __timeout_p::ReturnValue(__value).returned()),
             ),
             (Some(_), Some(_)) => (
                 guarded(),
                 quote_spanned!(here=> __timeout_p::disarm(__fallback)),
-                quote_spanned!(here=> |__value| __timeout_p::ReturnValue(__value.value()).ending()),
+                quote_spanned!(here=> |__value| __timeout_p::ReturnValue(__value.value()).returned()),
             ),
             (None, Some(_)) => (
                 guarded(),
                 quote_spanned!(here=> __timeout_p::disarm_or_convert::<#result_type>()),
-                quote_spanned!(here=> __timeout_p::guarded_ending::<#result_type, _>()),
+                quote_spanned!(here=> __timeout_p::guarded_returned::<#result_type, _>()),
             ),
         };
         Some(Conversion {

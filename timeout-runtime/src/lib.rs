@@ -43,7 +43,7 @@ pub use event::clock::TimestampClock;
 pub use event::listener::add_listener;
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Cause, InvalidLimit, Outcome, TimeoutError};
-pub use outcome::{Ending, FromTimeout, panic_on_timeout};
+pub use outcome::{FromTimeout, Returned, panic_on_timeout};
 pub use registry::Registration;
 pub use time::{Deadline, InvalidDeadline};
 pub use timeout::within::{TimeoutFutureExt, Within, within, within_blocking};

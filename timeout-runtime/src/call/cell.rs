@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::context::frame::{self, Frame};
 use crate::context::propagator::Captures;
 use crate::event::WorkerName;
-use crate::outcome::Ending;
+use crate::outcome::Returned;
 use crate::token::CancelToken;
 use crate::token::node::{Head, Node, NodeRef};
 use crate::unwind::{self, Payload};
@@ -144,7 +144,7 @@ impl<F, R, K> Operation for Typed<F, R, K>
 where
     F: RunOperation<R> + Send,
     R: Send + 'static,
-    K: Fn(&R) -> Ending<'_> + Send + Sync,
+    K: Fn(&R) -> Returned<'_> + Send + Sync,
 {
     fn run(&self, builder: &mut ReportBuilder<'_>) {
         if let OperationStage::Ready(op) = self.swap(OperationStage::Empty) {
@@ -163,7 +163,7 @@ where
         };
         if let Some(value) = &keeper.value {
             builder.record_end();
-            builder.record_ending(frame::outside(|| (self.classify)(value)));
+            builder.record_returned(frame::outside(|| (self.classify)(value)));
         }
     }
 

@@ -154,7 +154,7 @@ impl<R> Value for InlineValue<R> {
     fn assess(&self, builder: &mut ReportBuilder<'_>) {
         if let Self(Some(value), classify) = self {
             builder.record_end();
-            builder.record_ending(frame::outside(|| classify(value)));
+            builder.record_returned(frame::outside(|| classify(value)));
         }
     }
 

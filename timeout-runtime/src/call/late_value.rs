@@ -182,8 +182,8 @@ pub fn disarm_or_convert<R: FromTimeout>() -> Disarm<OrConvert<Convert<R>>> {
 
 /// Classifies a guarded value without `fallback`.
 #[must_use]
-pub fn guarded_ending<R: FromTimeout, L>() -> Classify<LateGuard<R, L>> {
-    |guard| guard.value().ending()
+pub fn guarded_returned<R: FromTimeout, L>() -> Classify<LateGuard<R, L>> {
+    |guard| guard.value().returned()
 }
 
 /// Wraps an operation so that it returns a guarded value.

@@ -4,14 +4,14 @@ use std::fmt::Debug;
 use std::sync::Mutex;
 
 use crate::event::{EventKind, Failure};
-use crate::outcome::Ending;
+use crate::outcome::Returned;
 use crate::sync::lock;
 use crate::terms::Terms;
 use crate::time::Tick;
 use crate::unwind::{self, Payload};
 
 /// Classifies the value that an operation returned.
-pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Ending<'a>;
+pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Returned<'a>;
 
 /// Builds the report of an operation that has ended.
 pub(crate) struct ReportBuilder<'a> {
@@ -30,8 +30,8 @@ impl<'a> ReportBuilder<'a> {
         }
     }
 
-    /// Records that the operation has ended now. Called before `record_ending`, which may run slow
-    /// user code.
+    /// Records that the operation has ended now. Called before `record_returned`, which may run
+    /// slow user code.
     ///
     /// Without listeners, and with a deadline that is far away, a coarse clock reading is enough.
     pub(crate) fn record_end(&mut self) {
@@ -45,18 +45,18 @@ impl<'a> ReportBuilder<'a> {
     }
 
     /// Records how the operation ended, except for a panic.
-    pub(crate) fn record_ending(&mut self, ending: Ending<'_>) {
-        self.fault = match ending {
-            Ending::Answer => None,
-            Ending::Error(error) => {
+    pub(crate) fn record_returned(&mut self, returned: Returned<'_>) {
+        self.fault = match returned {
+            Returned::Value => None,
+            Returned::Error(error) => {
                 let has_listeners = self.terms.policy().has_listeners();
                 Some(Fault::Error(error_failure(error, has_listeners)))
             }
-            Ending::Nothing => Some(Fault::NoValue),
+            Returned::Nothing => Some(Fault::NoValue),
         };
     }
 
-    /// The report. A `panic` takes precedence over the recorded ending.
+    /// The report. A `panic` takes precedence over what the operation returned.
     pub(crate) fn build(self, panic: Option<&Payload>) -> Report {
         let has_listeners = self.terms.policy().has_listeners();
         let fault = match panic {

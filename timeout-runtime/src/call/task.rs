@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
 use crate::context::frame::{self, Frame};
-use crate::outcome::Ending;
+use crate::outcome::Returned;
 use crate::outcome::{Cause, TimeoutError};
 use crate::time::Clock;
 use crate::unwind::{self, Payload};
@@ -91,7 +91,7 @@ where
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
     R: Send + 'static,
-    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+    K: Fn(&R) -> Returned<'_> + Send + Sync + 'static,
 {
     let value = Typed {
         stage: Mutex::new(OperationStage::<Elsewhere, R>::Empty),

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 
 use crate::forked;
-use crate::outcome::Ending;
+use crate::outcome::Returned;
 use crate::outcome::{Cause, TimeoutError};
 use crate::threads::parking;
 use crate::time::Clock;
@@ -35,7 +35,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
     R: Send + 'static,
-    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+    K: Fn(&R) -> Returned<'_> + Send + Sync + 'static,
 {
     if const { is_large::<F>() } {
         // The box is called directly, so the operation is not moved again.
@@ -56,7 +56,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
     R: Send + 'static,
-    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+    K: Fn(&R) -> Returned<'_> + Send + Sync + 'static,
 {
     if const { is_large::<R>() } {
         let op = move |param| Box::new(op(param));
@@ -76,7 +76,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
     R: Send + 'static,
-    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+    K: Fn(&R) -> Returned<'_> + Send + Sync + 'static,
 {
     let op = Typed {
         stage: Mutex::new(OperationStage::Ready(ByCall(op, PhantomData::<fn(A)>))),
@@ -110,7 +110,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
     R: Send + 'static,
-    K: Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+    K: Fn(&R) -> Returned<'_> + Send + Sync + 'static,
 {
     let started = start(options, Clock::Real)?;
     let in_flight = launch(started, Caller::Parked, classify, op)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::OneLine;
 use crate::event::{CallId, Event, EventKind, Failure};
 use crate::outcome::{Cause, InvalidLimit, Reason, TimeoutError};
-use crate::outcome::{Ending, panic_on_timeout};
+use crate::outcome::{Returned, panic_on_timeout};
 use crate::time::Deadline;
 
 /// Line breaks, terminal codes, bidirectional controls, invisible characters.
@@ -109,7 +109,7 @@ fn every_display_text_is_one_line() {
 fn every_debug_text_is_one_line() {
     for text in [
         format!("{:?}", error(true, Cause::Cancelled)),
-        format!("{:?}", Ending::Error(&Nasty)),
+        format!("{:?}", Returned::Error(&Nasty)),
         format!("{:?}", InvalidLimit { name: NASTY }),
         format!("{:?}", event(EventKind::Failed(failures()[0].clone()))),
     ] {

@@ -10,7 +10,7 @@ pub(crate) use endings::endings;
 pub use error::{Cause, InvalidLimit, TimeoutError};
 pub(crate) use error::{Reason, Rounded};
 pub(crate) use returns::of_result;
-pub use returns::{Ending, FromTimeout, panic_on_timeout};
+pub use returns::{FromTimeout, Returned, panic_on_timeout};
 
 macro_rules! outcome_and_status {
     ($($(#[$doc:meta])* $outcome:ident($value:ty), $status:ident, $event:ident, [$($cause:ident),*],

@@ -5,12 +5,12 @@ use std::fmt;
 use super::TimeoutError;
 use crate::one_line::OneLine;
 
-/// How a returned value ends its call.
+/// What an operation has returned, as its call sees it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub enum Ending<'a> {
+pub enum Returned<'a> {
     /// A value: a success if it is in time.
-    Answer,
+    Value,
     /// An error: a failure if it is returned before the deadline and before a cancellation.
     Error(&'a dyn fmt::Debug),
     /// No value, such as `None`: a success before the deadline and the cancellation, treated like
@@ -18,10 +18,10 @@ pub enum Ending<'a> {
     Nothing,
 }
 
-impl fmt::Debug for Ending<'_> {
+impl fmt::Debug for Returned<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Answer => f.write_str("Answer"),
+            Self::Value => f.write_str("Value"),
             Self::Error(error) => f.debug_tuple("Error").field(&OneLine(error)).finish(),
             Self::Nothing => f.write_str("Nothing"),
         }
@@ -35,7 +35,7 @@ impl fmt::Debug for Ending<'_> {
 /// an annotated function:
 ///
 /// ```
-/// use timeout_runtime::{Ending, FromTimeout, TimeoutError, timeout};
+/// use timeout_runtime::{Returned, FromTimeout, TimeoutError, timeout};
 ///
 /// #[derive(Debug)]
 /// enum Reply {
@@ -48,10 +48,10 @@ impl fmt::Debug for Ending<'_> {
 ///         Reply::Unavailable(error.to_string())
 ///     }
 ///
-///     fn ending(&self) -> Ending<'_> {
+///     fn returned(&self) -> Returned<'_> {
 ///         match self {
-///             Reply::Found(_) => Ending::Answer,
-///             Reply::Unavailable(why) => Ending::Error(why),
+///             Reply::Found(_) => Returned::Value,
+///             Reply::Unavailable(why) => Returned::Error(why),
 ///         }
 ///     }
 /// }
@@ -74,9 +74,10 @@ pub trait FromTimeout: Sized {
     /// The return value of a call without a result.
     fn from_timeout(error: TimeoutError) -> Self;
 
-    /// How this value ends its call. Called at most once, on the thread where the operation ended,
-    /// outside any call. Not called if the value is in time and there are no listeners.
-    fn ending(&self) -> Ending<'_>;
+    /// Tells whether this is a value or an error. Called at most once, on the thread where the
+    /// operation ended, outside any call. Not called if the value is in time and there are no
+    /// listeners.
+    fn returned(&self) -> Returned<'_>;
 }
 
 impl<T, E: From<TimeoutError> + fmt::Debug> FromTimeout for Result<T, E> {
@@ -84,7 +85,7 @@ impl<T, E: From<TimeoutError> + fmt::Debug> FromTimeout for Result<T, E> {
         Err(E::from(error))
     }
 
-    fn ending(&self) -> Ending<'_> {
+    fn returned(&self) -> Returned<'_> {
         of_result(self)
     }
 }
@@ -94,18 +95,18 @@ impl<T> FromTimeout for Option<T> {
         None
     }
 
-    fn ending(&self) -> Ending<'_> {
+    fn returned(&self) -> Returned<'_> {
         match self {
-            Some(_) => Ending::Answer,
-            None => Ending::Nothing,
+            Some(_) => Returned::Value,
+            None => Returned::Nothing,
         }
     }
 }
 
-pub(crate) fn of_result<T, E: fmt::Debug>(result: &Result<T, E>) -> Ending<'_> {
+pub(crate) fn of_result<T, E: fmt::Debug>(result: &Result<T, E>) -> Returned<'_> {
     match result {
-        Ok(_) => Ending::Answer,
-        Err(error) => Ending::Error(error),
+        Ok(_) => Returned::Value,
+        Err(error) => Returned::Error(error),
     }
 }
 

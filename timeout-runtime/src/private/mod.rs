@@ -40,12 +40,12 @@ pub use crate::call::TokenParam;
 pub use crate::call::checked::{Checked, NotAFunction};
 pub use crate::call::late_value::{
     LateGuard, OnLateClosure, OnLateFunction, SendOnLate, disarm, disarm_or_convert, guard_future,
-    guard_operation, guard_returned_future, guarded_ending, on_late, on_late_call,
+    guard_operation, guard_returned_future, guarded_returned, on_late, on_late_call,
 };
 pub use crate::call::options::CallOptions;
 pub use crate::call::polled::InlineCall;
 pub use crate::outcome::TimeoutError;
-pub use crate::outcome::{Ending, FromTimeout};
+pub use crate::outcome::{FromTimeout, Returned};
 pub use crate::terms::Policy;
 pub use crate::token::CancelToken;
 
@@ -90,7 +90,7 @@ pub struct ReturnValue<'r, R>(pub &'r R);
 impl<'r, T, E: Debug> ReturnValue<'r, Result<T, E>> {
     /// An `Err` is an error.
     #[must_use]
-    pub fn ending(&self) -> Ending<'r> {
+    pub fn returned(&self) -> Returned<'r> {
         of_result(self.0)
     }
 }
@@ -110,8 +110,8 @@ pub struct PlainValue;
 impl PlainValue {
     /// Every value is a success.
     #[must_use]
-    pub fn ending<'r>(&self) -> Ending<'r> {
-        Ending::Answer
+    pub fn returned<'r>(&self) -> Returned<'r> {
+        Returned::Value
     }
 }
 
@@ -126,7 +126,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R + Send + 'static,
 {
-    OrConvert::from_timeout().into_return(worker::sync_worker(options, R::ending, op))
+    OrConvert::from_timeout().into_return(worker::sync_worker(options, R::returned, op))
 }
 
 /// Sync function on a worker, with `fallback`.
@@ -134,7 +134,7 @@ pub fn sync_worker_or<R, A, F, B>(
     options: CallOptions,
     fallback: B,
     op: F,
-    classify: impl Fn(&R) -> Ending<'_> + Send + Sync + 'static,
+    classify: impl Fn(&R) -> Returned<'_> + Send + Sync + 'static,
 ) -> B::Output
 where
     R: Send + 'static,
@@ -152,7 +152,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    OrConvert::from_timeout().into_return(inline::sync_inline(options, R::ending, op))
+    OrConvert::from_timeout().into_return(inline::sync_inline(options, R::returned, op))
 }
 
 /// Sync function on the caller's thread, with `fallback`.
@@ -182,7 +182,7 @@ impl InlineCall {
         R: FromTimeout,
         Fut: Future<Output = R>,
     {
-        self.run(op, R::ending, OrConvert::from_timeout())
+        self.run(op, R::returned, OrConvert::from_timeout())
     }
 
     /// Polls `op` until the outcome, with `fallback`.
@@ -212,7 +212,7 @@ where
     A: TokenParam,
     F: FnOnce(A) -> Fut,
 {
-    returned_future_inline_or(options, OrConvert::from_timeout(), op, R::ending)
+    returned_future_inline_or(options, OrConvert::from_timeout(), op, R::returned)
 }
 
 /// Function that returns a future: called now, polled in place, with `fallback`.
@@ -242,7 +242,7 @@ where
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R> + Send + 'static,
 {
-    async_task_or(options, OrConvert::from_timeout(), op, R::ending)
+    async_task_or(options, OrConvert::from_timeout(), op, R::returned)
 }
 
 /// Async function as a task, with `fallback`.
@@ -313,7 +313,7 @@ where
     F: FnOnce(A) -> Fut + Send + 'static,
     Fut: Future<Output = R>,
 {
-    async_worker_or(options, OrConvert::from_timeout(), op, R::ending)
+    async_worker_or(options, OrConvert::from_timeout(), op, R::returned)
 }
 
 /// Async function on a worker, with `fallback`.

@@ -32,7 +32,7 @@ use crate::call::task;
 use crate::call::waiter::{InFlight, Launch, WaitingCall};
 use crate::call::worker;
 use crate::outcome::TimeoutError;
-use crate::outcome::{Ending, of_result};
+use crate::outcome::{Returned, of_result};
 use crate::token::CancelToken;
 
 /// Sync operations run on a worker, async ones are polled in place.
@@ -123,7 +123,7 @@ impl Place for AsTask {
 }
 
 /// What a result means that is still wrapped with its function for late results.
-fn of_guarded<T, E: Debug, L>(result: &LateGuard<Result<T, E>, L>) -> Ending<'_> {
+fn of_guarded<T, E: Debug, L>(result: &LateGuard<Result<T, E>, L>) -> Returned<'_> {
     of_result(result.value())
 }
 

@@ -15,7 +15,7 @@ use crate::call::convert::IntoReturn;
 use crate::call::options::CallOptions;
 use crate::call::returned_future::{ReturnedFutureCall, returned_future};
 use crate::call::worker;
-use crate::outcome::Ending;
+use crate::outcome::Returned;
 use crate::outcome::TimeoutError;
 use crate::sync::lock;
 use crate::terms::{Policy, PolicyRef};
@@ -232,8 +232,8 @@ impl<R> IntoReturn<R> for AsIs {
     }
 }
 
-fn any_value<R>(_: &R) -> Ending<'_> {
-    Ending::Answer
+fn any_value<R>(_: &R) -> Returned<'_> {
+    Returned::Value
 }
 
 /// The policy of each place in the source that has made a call. Places are finite, so the policies

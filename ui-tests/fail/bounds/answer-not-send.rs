@@ -1,6 +1,6 @@
 use std::rc::Rc;
 
-use timeout_runtime::{Ending, FromTimeout, TimeoutError, timeout};
+use timeout_runtime::{Returned, FromTimeout, TimeoutError, timeout};
 
 struct Reply(Rc<u8>);
 
@@ -9,8 +9,8 @@ impl FromTimeout for Reply {
         Reply(Rc::new(0))
     }
 
-    fn ending(&self) -> Ending<'_> {
-        Ending::Answer
+    fn returned(&self) -> Returned<'_> {
+        Returned::Value
     }
 }
 

@@ -30,6 +30,6 @@ async fn count(rows: &[Row]) -> usize {
             usize,
             _,
             _,
-        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
+        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).returned())
         .await;
 }

@@ -46,7 +46,7 @@ where
                 usize,
                 _,
                 _,
-            >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
+            >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).returned())
             .await;
     })
 }

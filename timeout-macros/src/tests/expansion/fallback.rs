@@ -33,6 +33,6 @@ fn count(rows: Vec<Row>) -> usize {
             let rows = __timeout_p::Moved::moved(rows);
             ({ rows.len() })
         },
-        |__value| __timeout_p::ReturnValue(__value).ending(),
+        |__value| __timeout_p::ReturnValue(__value).returned(),
     );
 }

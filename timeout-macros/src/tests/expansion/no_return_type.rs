@@ -32,6 +32,6 @@ async fn wait(gate: Gate) {
             (),
             _,
             _,
-        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
+        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).returned())
         .await;
 }

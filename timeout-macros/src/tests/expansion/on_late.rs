@@ -48,6 +48,6 @@ fn connect(pool: Arc<Pool>) -> Result<Connection, TimeoutError> {
                 ({ pool.take() })
             },
         ),
-        __timeout_p::guarded_ending::<Result<Connection, TimeoutError>, _>(),
+        __timeout_p::guarded_returned::<Result<Connection, TimeoutError>, _>(),
     );
 }

@@ -51,7 +51,7 @@ async fn connect(pool: &Pool) -> Connection {
         >(
             __timeout_p::disarm(__fallback),
             __op,
-            |__value| __timeout_p::ReturnValue(__value.value()).ending(),
+            |__value| __timeout_p::ReturnValue(__value.value()).returned(),
         )
         .await;
 }

@@ -42,7 +42,7 @@ fn connect(
                     ({ Box::pin(pool.take()) })
                 },
             ),
-            __timeout_p::guarded_ending::<Option<Connection>, _>(),
+            __timeout_p::guarded_returned::<Option<Connection>, _>(),
         ),
     )
 }

@@ -43,6 +43,6 @@ pub(crate) async fn load(&self) -> Config {
             Config,
             _,
             _,
-        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
+        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).returned())
         .await;
 }
