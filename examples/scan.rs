@@ -24,7 +24,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lexopt::{Arg, Parser, ValueExt};
 use regex::bytes::Regex;
-use timeout_runtime::{CancelToken, TimeoutError, add_listener, timeout};
+use timeout_runtime::{CallStatus, CancelToken, TimeoutError, add_listener, timeout};
 use walkdir::WalkDir;
 
 const USAGE: &str = "usage: scan [PATH] [PATTERN] [--ms N]
@@ -233,7 +233,7 @@ fn run(arguments: Arguments) -> io::Result<ExitCode> {
     }
     let status = match &result {
         Ok(()) => "finished",
-        Err(error) if error.was_started() => "timed out, found so far",
+        Err(error) if error.status() != CallStatus::NotStarted => "timed out, found so far",
         Err(_) => "not started",
     };
     report(format_args!(

@@ -106,7 +106,7 @@ fn an_inherited_deadline_still_reaches_the_token() {
                 sender.send((bound, inner.cause())).unwrap();
                 stopped
             });
-            outcome.into_result()
+            Result::from(outcome)
         });
         assert_timed_out(way, &outcome);
         assert_eq!(

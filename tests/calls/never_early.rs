@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use support::{limit, runtime, until_cancelled};
-use timeout_runtime::{CancelToken, Outcome, TimeoutError};
+use timeout_runtime::{CallStatus, CancelToken, Outcome, TimeoutError};
 use tokio::runtime::Runtime;
 
 /// Limits in milliseconds.
@@ -243,7 +243,7 @@ fn an_operation_may_use_nearly_all_of_its_limit() {
             thread::sleep(nearly);
             Ok::<_, TimeoutError>(())
         });
-        sync.is_success()
+        sync.status() == CallStatus::Ok
     });
     assert!(succeeds, "the operation was cut off at every limit");
 }

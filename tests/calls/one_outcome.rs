@@ -9,7 +9,9 @@ use support::{
     APART, EVERY_WAY, Gate, TIMED, Way, assert_timed_out, limit, poll_once, record, runtime, short,
     short_limit, until_cancelled, until_past,
 };
-use timeout_runtime::{CallId, EventKind, FromTimeout, Outcome, Returned, TimeoutError};
+use timeout_runtime::{
+    CallId, CallStatus, EventKind, FromTimeout, Outcome, Returned, TimeoutError,
+};
 
 const GRACE: Duration = Duration::from_secs(60);
 
@@ -231,7 +233,7 @@ fn no_success_is_longer_than_limit_and_grace() {
             }
             Ok::<_, TimeoutError>(7)
         });
-        successes += usize::from(outcome.is_success());
+        successes += usize::from(outcome.status() == CallStatus::Ok);
     }
     support::eventually("nothing is abandoned", || {
         timeout_runtime::workers::abandoned()

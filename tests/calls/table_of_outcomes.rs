@@ -13,8 +13,8 @@ use call_error::CallError;
 use outcomes::{Body, CallResult, Expected, Form, Row, Source, checked_result, read};
 use support::{ASYNC, Gate, SOON, Way, block_on, poll_once, short_limit};
 use timeout_runtime::{
-    CallContext, CancelToken, Cause, Deadline, EventKind, Registration, Timeout, TimeoutError,
-    add_listener,
+    CallContext, CallStatus, CancelToken, Cause, Deadline, EventKind, Registration, Timeout,
+    TimeoutError, add_listener,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -333,7 +333,7 @@ fn run(row: Row, number: usize) {
 impl Case {
     fn check_error(&self, error: &TimeoutError) {
         let (row, elapsed) = (self.row, error.elapsed());
-        assert!(error.was_started(), "{row:?}");
+        assert_ne!(error.status(), CallStatus::NotStarted, "{row:?}");
         assert_eq!(error.limit(), Some(self.limit), "{row:?}");
         assert!(elapsed < SOON, "{row:?}: the call took {elapsed:?}");
         let earliest = match row.source {

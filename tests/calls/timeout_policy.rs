@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use support::{EVERY_WAY, assert_timed_out, block_on, in_runtime, limit, record, short};
 use timeout_runtime::{
-    CancelToken, Cause, Deadline, EventKind, InvalidLimit, Timeout, TimeoutError, add_listener,
+    CallStatus, CancelToken, Cause, Deadline, EventKind, InvalidLimit, Timeout, TimeoutError,
+    add_listener,
 };
 
 #[test]
@@ -20,7 +21,6 @@ fn a_limit_of_zero_is_an_error_that_names_the_policy() {
     ];
     for refused in refusals {
         let error = refused.unwrap_err();
-        assert_eq!(error.name(), "timeout_policy::zero");
         assert_eq!(
             error.to_string(),
             "the limit of `timeout_policy::zero` is zero; it must be longer"
@@ -72,7 +72,7 @@ fn changing_a_copy_leaves_the_policy_unchanged() {
     assert_eq!(original.limit(), Duration::from_secs(60));
     for timeout in [&original, &copy] {
         let outcome = timeout.inline().outcome(|_| Ok::<_, TimeoutError>(7));
-        assert!(outcome.is_success());
+        assert_eq!(outcome.status(), CallStatus::Ok);
     }
     assert_eq!(*events.lock().unwrap(), ["copy"]);
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use support::{EVERY_WAY, LONG, TIMED, Way, record, short, until_cancelled};
 use timeout_runtime::{
-    CancelToken, Cause, Deadline, EventKind, Failure, FromTimeout, Returned, TimeoutError,
+    CallStatus, CancelToken, Cause, Deadline, EventKind, Failure, FromTimeout, Returned,
+    TimeoutError,
 };
 use user_code::{Act, WANTED, caught, works};
 
@@ -189,7 +190,7 @@ fn an_argument_of_a_call_that_does_not_start_is_dropped_once() {
             if let Some(refused) = refused {
                 let error = refused.unwrap_err();
                 assert_eq!(error.cause(), Cause::DeadlineExceeded, "{way:?}, {act:?}");
-                assert!(!error.was_started(), "{way:?}, {act:?}");
+                assert_eq!(error.status(), CallStatus::NotStarted, "{way:?}, {act:?}");
             } else {
                 assert_eq!(act, Act::Panics, "{way:?}");
             }

@@ -14,8 +14,8 @@ use support::{
     until_cancelled, until_past,
 };
 use timeout_runtime::{
-    CallContext, CancelToken, Deadline, EventKind, Failure, FromTimeout, Outcome, Registration,
-    Returned, TimeoutError, add_listener,
+    CallContext, CallStatus, CancelToken, Deadline, EventKind, Failure, FromTimeout, Outcome,
+    Registration, Returned, TimeoutError, add_listener,
 };
 
 /// Makes a call that succeeds and one that times out, and checks both outcomes.
@@ -177,7 +177,7 @@ fn listeners_whose_destructors_panic_can_be_removed_together() {
     entered.wait();
     drop(removed);
     release.open();
-    assert!(call.join().unwrap().is_success());
+    assert_eq!(call.join().unwrap().status(), CallStatus::Ok);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_panicking_clock_is_replaced_by_the_systems_clock() {
         let timeout =
             limit("user_code::clock", LONG).with_clock(|| -> SystemTime { panic!("no time") });
         let outcome = way.run(&timeout, |_| Ok::<_, TimeoutError>(7));
-        assert!(outcome.is_success(), "{way:?}: {outcome:?}");
+        assert_eq!(outcome.status(), CallStatus::Ok, "{way:?}: {outcome:?}");
         assert!(recorder.events()[0].timestamp >= before, "{way:?}");
     }
 }

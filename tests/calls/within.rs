@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use support::{Gate, SOON, block_on, poll_once, record, short_limit};
 use timeout_runtime::{
-    CallContext, CancelToken, Deadline, EventKind, TimeoutError, TimeoutFutureExt, timeout, within,
-    within_blocking,
+    CallContext, CallStatus, CancelToken, Deadline, EventKind, TimeoutError, TimeoutFutureExt,
+    timeout, within, within_blocking,
 };
 
 #[test]
@@ -75,7 +75,7 @@ fn the_name_is_the_location_of_the_call() {
     for (error, line) in errors.iter().zip(FIRST..) {
         let place = format!("{}:{line}:", file!());
         assert!(error.name().starts_with(&place), "{}", error.name());
-        assert!(!error.was_started());
+        assert_eq!(error.status(), CallStatus::NotStarted);
     }
     let twice = [1, 2].map(|_| block_on(within(Duration::ZERO, ready(()))).unwrap_err());
     assert!(std::ptr::eq(twice[0].name(), twice[1].name()));
@@ -87,7 +87,7 @@ fn a_refused_future_is_not_polled() {
     let token = CancelToken::new();
     token.cancel_with("shutting down");
     let error = block_on(never().with_cancel_token(&token)).unwrap_err();
-    assert!(error.is_cancelled() && !error.was_started());
+    assert!(error.is_cancelled() && error.status() == CallStatus::NotStarted);
     assert_eq!(
         std::error::Error::source(&error).unwrap().to_string(),
         "shutting down"
@@ -98,7 +98,7 @@ fn a_refused_future_is_not_polled() {
     let started = CallContext::detached()
         .with_token(&token)
         .run(|| within_blocking(SOON, |_| ()));
-    assert!(!started.unwrap_err().was_started());
+    assert_eq!(started.unwrap_err().status(), CallStatus::NotStarted);
 }
 
 #[test]

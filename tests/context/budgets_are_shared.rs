@@ -102,7 +102,7 @@ fn a_call_that_retries_timeouts_ends_at_its_own_limit() {
                 let outcome = inner_way.run(&inner, |token| until_cancelled(&token));
                 sender.send(cause(&outcome)).unwrap();
                 if cause(&outcome) == Some(Cause::DeadlineExceeded) {
-                    return outcome.into_result();
+                    return Result::from(outcome);
                 }
             }
             panic!("the call never ended");
@@ -160,7 +160,7 @@ fn of_equal_limits_only_the_enclosing_call_reports_a_timeout() {
             let inner = limit("budgets::equal", brief());
             let outcome = inner_way.run(&inner, |token| until_cancelled(&token));
             sender.send(cause(&outcome)).unwrap();
-            outcome.into_result()
+            Result::from(outcome)
         });
         let found = (cause(&outcome), inside.recv_timeout(SOON));
         assert_eq!(
@@ -191,11 +191,11 @@ async fn in_paused_time_of_three_equal_limits_only_the_outermost_reports_a_timeo
                         });
                         let inner = inner.await;
                         send.send(cause(&inner)).unwrap();
-                        inner.into_result()
+                        Result::from(inner)
                     });
                     let middle = middle.await;
                     sender.send(cause(&middle)).unwrap();
-                    middle.into_result()
+                    Result::from(middle)
                 });
                 let what = format!("{inner_way:?} in {middle_way:?} in {outer_way:?}");
                 assert_eq!(cause(&call.await), Some(Cause::TimedOut), "{what}");
@@ -276,7 +276,7 @@ fn a_nested_call_shares_the_grace_of_the_enclosing_call() {
                 Ok::<_, TimeoutError>(())
             });
             sender.send(outcome.timeout_error().cloned()).unwrap();
-            outcome.into_result()
+            Result::from(outcome)
         });
         let inner = inside.recv_timeout(SOON).unwrap().unwrap();
         gate.open();

@@ -15,7 +15,9 @@ use support::{
     ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, limit, poll_once, short,
     until_cancelled,
 };
-use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError,
+};
 use tokio::runtime::{Builder, Runtime};
 
 /// The observed context: its deadline, and whether cancelling the given token cancels it.
@@ -336,11 +338,10 @@ fn a_detached_context_is_not_bound_by_the_call() {
                 });
                 let back = CancelToken::current().cause();
                 let attached = inner_way.run(&inner, |_| Ok::<_, TimeoutError>(()));
-                let refused = attached.timeout_error().map(TimeoutError::was_started);
-                Ok::<_, TimeoutError>((cleanup.success(), back, refused))
+                Ok::<_, TimeoutError>((cleanup.success(), back, attached.status()))
             });
             let what = format!("{inner_way:?} in {way:?}");
-            let (cleanup, back, refused) = outcome.success().expect("a result within the grace");
+            let (cleanup, back, attached) = outcome.success().expect("a result within the grace");
             let (left, cause) = cleanup.expect("it was started");
             assert!(
                 left > Some(Duration::from_millis(LONG * 50)),
@@ -348,7 +349,7 @@ fn a_detached_context_is_not_bound_by_the_call() {
             );
             assert_eq!(cause, None, "{what}");
             assert_eq!(back, Some(Cause::Cancelled), "{what}");
-            assert_eq!(refused, Some(false), "{what}");
+            assert_eq!(attached, CallStatus::NotStarted, "{what}");
         }
     }
 }

@@ -98,9 +98,12 @@ fn no_call_starts_in_a_context_that_has_ended() {
             let recorder = record("contexts_hold::over");
             let (outcome, ran) = call_in(&context, way, "contexts_hold::over");
             assert_eq!(outcome.status(), CallStatus::NotStarted, "{what}, {way:?}");
-            let error = outcome.into_result().unwrap_err();
+            let error = Result::from(outcome).unwrap_err();
             assert_eq!(error.cause(), cause, "{what}, {way:?}");
-            assert!(!error.was_started() && !ran, "{what}, {way:?}");
+            assert!(
+                error.status() == CallStatus::NotStarted && !ran,
+                "{what}, {way:?}"
+            );
             assert_eq!(
                 recorder.kinds(),
                 [EventKind::NotStarted(cause)],
@@ -129,7 +132,7 @@ fn no_nested_call_starts_after_the_context_has_ended() {
         for (inner, ran) in outcome.success().unwrap() {
             assert_eq!(inner.status(), CallStatus::NotStarted, "{outer:?}");
             assert!(
-                inner.into_result().unwrap_err().is_cancelled() && !ran,
+                Result::from(inner).unwrap_err().is_cancelled() && !ran,
                 "{outer:?}"
             );
         }
@@ -200,7 +203,7 @@ fn the_nearest_of_many_deadlines_holds() {
                 })
             })
         });
-        let error = outcome.into_result().unwrap_err();
+        let error = Result::from(outcome).unwrap_err();
         assert!(error.is_deadline_exceeded(), "{way:?}: {error:?}");
         assert!(nearest.has_passed(), "{way:?}: early");
     }

@@ -9,7 +9,9 @@ use support::{
     APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, limit, record, short, short_limit,
     until_cancelled,
 };
-use timeout_runtime::{CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError};
+use timeout_runtime::{
+    CallStatus, CancelToken, Cause, Deadline, EventKind, Outcome, Timeout, TimeoutError,
+};
 
 /// Cause of an outcome without a result.
 fn cause<T, E: std::fmt::Debug>(outcome: &Outcome<T, E>) -> Option<Cause> {
@@ -29,7 +31,7 @@ fn a_calls_own_limit_is_a_timeout() {
         assert!(error.is_timed_out() && !error.is_deadline_exceeded() && !error.is_cancelled());
         assert_eq!(error.name(), "nearest_end::own");
         assert_eq!(error.limit(), Some(short_limit()));
-        assert!(error.was_started());
+        assert_ne!(error.status(), CallStatus::NotStarted);
         assert_eq!(recorder.wait_for(2)[0], EventKind::TimedOut, "{way:?}");
     }
 }
@@ -41,7 +43,7 @@ fn nested(outer: (Way, &Timeout), inner: (Way, &Timeout)) -> (Option<Cause>, Opt
     let outcome = outer.0.run(outer.1, move |_| {
         let outcome = inner_way.run(&inner, |token| until_cancelled(&token));
         sender.send(cause(&outcome)).unwrap();
-        outcome.into_result()
+        Result::from(outcome)
     });
     (cause(&outcome), inside.recv_timeout(SOON).unwrap())
 }
@@ -92,7 +94,7 @@ async fn at_equal_instants_the_inherited_deadline_wins() {
                 .outcome_async(|_| pending::<Result<(), TimeoutError>>())
                 .await;
             sender.send(cause(&outcome)).unwrap();
-            outcome.into_result()
+            Result::from(outcome)
         });
         assert_eq!(cause(&outer.await), Some(Cause::TimedOut), "{way:?}");
         assert_eq!(inside.recv(), Ok(Some(Cause::DeadlineExceeded)), "{way:?}");
@@ -202,7 +204,7 @@ fn the_grace_of_a_nested_call_ends_with_the_enclosing_call() {
             sender
                 .send((cause(&outcome), elapsed_of(&outcome)))
                 .unwrap();
-            outcome.into_result()
+            Result::from(outcome)
         });
         assert_eq!(cause(&outer), Some(Cause::TimedOut), "{way:?}");
         let (inner, elapsed) = inside.recv().unwrap();
@@ -251,7 +253,7 @@ fn a_timeout_is_a_deadline_for_another_call_with_the_same_token() {
         assert_eq!(cause(&outcome), Some(Cause::TimedOut));
         let refused = given::call(way, expired, Gate::new()).unwrap_err();
         assert_eq!(refused.cause(), Cause::DeadlineExceeded, "{way:?}");
-        assert!(!refused.was_started(), "{way:?}");
+        assert_eq!(refused.status(), CallStatus::NotStarted, "{way:?}");
     }
 }
 
@@ -274,7 +276,7 @@ fn the_deadline_of_a_passed_token_ends_a_running_call() {
             given::call(way, kept.recv_timeout(SOON).unwrap(), started.clone()).unwrap_err();
         assert!(started.is_open(), "{way:?}");
         assert_eq!(error.cause(), Cause::DeadlineExceeded, "{way:?}");
-        assert!(error.was_started(), "{way:?}");
+        assert_ne!(error.status(), CallStatus::NotStarted, "{way:?}");
         finish.open();
         assert_eq!(cause(&giver.join().unwrap()), Some(Cause::TimedOut));
         assert_eq!(

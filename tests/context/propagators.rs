@@ -14,7 +14,7 @@ use support::{
 };
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
-    EventKind, Outcome, Registration, TimeoutError, add_listener, add_propagator,
+    CallStatus, EventKind, Outcome, Registration, TimeoutError, add_listener, add_propagator,
 };
 use user_code::{Act, WANTED, caught, works};
 
@@ -143,7 +143,7 @@ fn captured_values_are_exited_and_dropped_before_the_caller_continues() {
                     Ok::<_, TimeoutError>(())
                 });
                 let done = log.take();
-                assert!(outcome.is_success(), "{way:?}");
+                assert_eq!(outcome.status(), CallStatus::Ok, "{way:?}");
                 let expected = [
                     "capture one",
                     "capture two",
@@ -208,7 +208,7 @@ fn captured_values_are_entered_for_each_poll_only() {
                 tokio::task::yield_now().await;
                 assert_eq!(LABEL.get(), "the executor's");
             }
-            assert!(call.await.unwrap().is_success());
+            assert_eq!(call.await.unwrap().status(), CallStatus::Ok);
         });
     });
 }
@@ -247,7 +247,7 @@ fn a_tasks_variables_are_dropped_inside_its_context() {
             if !ends {
                 drop(runtime);
             }
-            assert_eq!(caller.join().unwrap().is_success(), ends);
+            assert_eq!(caller.join().unwrap().status() == CallStatus::Ok, ends);
             assert_eq!(*seen.lock().unwrap(), Some("the caller's"), "{ends}");
         }
     });
@@ -338,7 +338,7 @@ fn a_result_is_published_after_captured_values_are_dropped() {
         dropping.wait();
         assert!(call.as_mut().poll(&mut context).is_pending());
         go_on.open();
-        assert!(block_on(call).is_success());
+        assert_eq!(block_on(call).status(), CallStatus::Ok);
     });
 }
 

@@ -99,8 +99,8 @@ fn calls_can_be_made_at_the_end_of_a_thread() {
         let call = |way: Way| {
             let succeeds = way.run(&limit("thread_ends::succeeds", 60_000), |token| {
                 let inside = limit("thread_ends::inside", 60_000);
-                inside.inline().outcome(|_| token.check()).into_result()?;
-                inside.outcome(|_| Ok::<_, TimeoutError>(7)).into_result()
+                inside.inline().call(|_| token.check())?;
+                inside.call(|_| Ok::<_, TimeoutError>(7))
             });
             let times_out = way.run(&limit("thread_ends::times_out", short()), |t| {
                 until_cancelled(&t)

@@ -11,7 +11,9 @@ use support::{
     APART, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, in_runtime, limit,
     runtime, short, until_cancelled,
 };
-use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError, timeout,
+};
 use tokio::runtime::Handle;
 
 thread_local! {
@@ -268,7 +270,7 @@ fn the_caller_does_not_see_the_thread_locals_of_the_operation() {
             COUNT.set(COUNT.get() + 10);
             Ok::<_, TimeoutError>(())
         });
-        assert!(outcome.is_success(), "{way:?}");
+        assert_eq!(outcome.status(), CallStatus::Ok, "{way:?}");
         assert_eq!(COUNT.get(), if way.abandons() { 1 } else { 11 }, "{way:?}");
     }
 }

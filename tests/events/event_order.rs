@@ -10,7 +10,7 @@ use support::{
     past_short, poll_once, record, short, short_limit, until_cancelled,
 };
 use timeout_runtime::{
-    CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
+    CallStatus, CancelToken, Cause, EventKind, Failure, Outcome, Timeout, TimeoutError, workers,
 };
 
 type Op = fn(CancelToken) -> Result<u32, TimeoutError>;
@@ -168,7 +168,7 @@ fn an_operation_leaves_the_abandoned_list_before_its_late_event() {
             let is_listed = abandoned.any(|left| left.name == NAME);
             let retry = limit(NAME, LONG).with_max_abandoned(1);
             let retried = retry.inline().outcome(|_| Ok::<_, TimeoutError>(()));
-            let sight = (is_listed, retried.is_success());
+            let sight = (is_listed, retried.status() == CallStatus::Ok);
             sender.lock().unwrap().send(sight).unwrap();
         });
         let gate = Gate::new();

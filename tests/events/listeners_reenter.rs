@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::short;
 use support::{Gate, OnDrop, eventually, limit, record};
 use timeout_runtime::{
-    Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
+    CallStatus, Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
 };
 
 /// The event of its call that the listener reacts to, once.
@@ -40,11 +40,11 @@ const EVERY_REACTION: [Reaction; 5] = [
 
 fn make_calls(name: &'static str) {
     let on_worker = limit(name, 60_000).outcome(|_| Ok::<_, TimeoutError>(()));
-    assert!(on_worker.is_success(), "{on_worker:?}");
+    assert_eq!(on_worker.status(), CallStatus::Ok, "{on_worker:?}");
     let inline = limit(name, 60_000)
         .inline()
         .outcome(|_| Ok::<_, TimeoutError>(()));
-    assert!(inline.is_success(), "{inline:?}");
+    assert_eq!(inline.status(), CallStatus::Ok, "{inline:?}");
 }
 
 /// Makes a call with the outcome that `on` names, and its late event; asserts the result.
@@ -206,13 +206,13 @@ fn listeners_that_make_a_call_at_every_event_do_not_recurse_for_ever() {
                     if event.name == NAME {
                         received.fetch_add(1, Ordering::SeqCst);
                         let inside = limit(NAME, 60_000).outcome(|_| Ok::<_, TimeoutError>(()));
-                        assert!(inside.is_success(), "{inside:?}");
+                        assert_eq!(inside.status(), CallStatus::Ok, "{inside:?}");
                     }
                 })
             })
             .collect();
         let outcome = limit(NAME, 60_000).outcome(|_| Ok::<_, TimeoutError>(()));
-        assert!(outcome.is_success(), "{outcome:?}");
+        assert_eq!(outcome.status(), CallStatus::Ok, "{outcome:?}");
         received.load(Ordering::SeqCst)
     });
     // Three listeners; each receives the calls of the other two, two levels deep.
@@ -269,7 +269,7 @@ fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
                 let _held = &held;
                 Ok::<_, TimeoutError>(())
             });
-            assert!(!outcome.is_success(), "{way:?}: {outcome:?}");
+            assert_ne!(outcome.status(), CallStatus::Ok, "{way:?}: {outcome:?}");
         });
         call(On::SyncOutcome, name);
         dropped.wait();

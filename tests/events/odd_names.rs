@@ -9,7 +9,7 @@ use std::thread;
 
 use support::short;
 use support::{EVERY_WAY, Way, limit, record, until_cancelled};
-use timeout_runtime::{EventKind, Failure, Outcome, TimeoutError, timeout};
+use timeout_runtime::{CallStatus, EventKind, Failure, Outcome, TimeoutError, timeout};
 
 fn odd_names() -> [&'static str; 6] {
     [
@@ -31,7 +31,11 @@ fn thread_of(way: Way, name: &'static str) -> Option<String> {
             .unwrap();
         Ok::<_, TimeoutError>(())
     });
-    assert!(outcome.is_success(), "{name:?}, {way:?}: {outcome:?}");
+    assert_eq!(
+        outcome.status(),
+        CallStatus::Ok,
+        "{name:?}, {way:?}: {outcome:?}"
+    );
     receiver.recv().unwrap()
 }
 

@@ -14,7 +14,7 @@ use support::{
 };
 use tenant::{TENANT, propagate_tenant};
 use timeout_runtime::integrations::tracing::{propagate_spans, record_events};
-use timeout_runtime::{CancelToken, TimeoutError};
+use timeout_runtime::{CallStatus, CancelToken, TimeoutError};
 use tokio::runtime::Handle;
 use tracing::field::{Field, Visit};
 use tracing::span::Id;
@@ -148,7 +148,7 @@ fn a_span_closes_when_the_caller_closes_it() {
             for _ in 0..100 {
                 let request = info_span!("request").entered();
                 let outcome = way.run(&limit("spans::closes", LONG), |_| Ok::<_, TimeoutError>(()));
-                assert!(outcome.is_success());
+                assert_eq!(outcome.status(), CallStatus::Ok);
                 drop(request);
                 assert_eq!(
                     std::mem::take(&mut *sink.closed.lock().unwrap()),
@@ -247,7 +247,7 @@ fn a_late_event_is_recorded_in_its_callers_span() {
                             _ => panic!("wanted"),
                         }
                     });
-                    assert!(!outcome.is_success());
+                    assert_ne!(outcome.status(), CallStatus::Ok);
                     gate.open();
                 });
                 let worker = if way == Way::AsyncTask { "" } else { "worker " };

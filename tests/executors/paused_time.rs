@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use support::{Gate, SOON, in_paused_time, limit, paused_runtime, poll_once};
 use timeout_runtime::{
-    CallContext, CancelToken, Deadline, Outcome, TimeoutError, TimeoutFutureExt,
+    CallContext, CallStatus, CancelToken, Deadline, Outcome, TimeoutError, TimeoutFutureExt,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
@@ -320,7 +320,7 @@ fn outlives_its_runtime(shut_down: fn(Runtime)) -> bool {
         }
         shut_down(runtime);
         gate.open();
-        sender.send(support::block_on(call).is_success())
+        sender.send(support::block_on(call).status() == CallStatus::Ok)
     });
     ended.recv_timeout(SOON).expect("the call ends")
 }

@@ -7,7 +7,7 @@ use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use support::short;
 use support::{Gate, assert_timed_out, limit, until_cancelled};
-use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError};
+use timeout_runtime::{CallStatus, CancelToken, Cause, Outcome, TimeoutError};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 type CallOutcome = Outcome<u8, TimeoutError>;
@@ -127,7 +127,7 @@ fn a_task_outside_a_runtime_is_an_error_that_names_the_reason() {
         panic!("{outcome:?}");
     };
     assert_eq!(error.cause(), Cause::NoRuntime);
-    assert!(!error.was_started());
+    assert_eq!(error.status(), CallStatus::NotStarted);
     let text = error.to_string();
     assert!(
         text.contains("without_tokio_timers::no_runtime") && text.contains("needs a Tokio runtime"),

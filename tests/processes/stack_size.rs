@@ -44,7 +44,7 @@ fn nested_sync_calls_each_have_a_worker() {
     fn nest(depth: u32) -> Outcome<u32, TimeoutError> {
         limit("stack_size::nest", 60_000).outcome(move |_| match depth {
             0 => Ok(0),
-            _ => Ok(nest(depth - 1).into_result()? + 1),
+            _ => Ok(Result::from(nest(depth - 1))? + 1),
         })
     }
 

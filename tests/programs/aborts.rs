@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use timeout_runtime::{
-    CallContext, CancelToken, Cause, Event, EventKind, Outcome, Timeout, TimeoutError, add_listener,
+    CallContext, CallStatus, CancelToken, Cause, Event, EventKind, Outcome, Timeout, TimeoutError,
+    add_listener,
 };
 use tokio::runtime::Builder;
 
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
         "ends" => {
             time_out();
             cancel();
-            assert!(succeed().is_success());
+            assert_eq!(succeed().status(), CallStatus::Ok);
         }
         "worker" => drop(limit(FAR).outcome(|_| panic_in_operation())),
         "inline" => drop(limit(FAR).inline().outcome(|_| panic_in_operation())),

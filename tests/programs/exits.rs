@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{ExitCode, exit};
 use std::time::Duration;
 
-use timeout_runtime::{Outcome, Timeout, TimeoutError};
+use timeout_runtime::{CallStatus, Outcome, Timeout, TimeoutError};
 use tokio::runtime::Builder;
 
 /// Writes when its thread ends; it must do no harm if the thread is cut off.
@@ -47,7 +47,7 @@ fn write_without_end() -> ! {
 }
 
 fn expect_timeout<T>(outcome: &Outcome<T, TimeoutError>) {
-    if outcome.is_success() || outcome.timeout_error().is_none() {
+    if outcome.status() == CallStatus::Ok || outcome.timeout_error().is_none() {
         exit(70);
     }
     eprintln!("timed out");
@@ -66,7 +66,7 @@ fn make_calls(operations: &str) {
                 tokio::task::yield_now().await;
                 Ok::<_, TimeoutError>(())
             }));
-            if !sync.is_success() || !polled.is_success() {
+            if sync.status() != CallStatus::Ok || polled.status() != CallStatus::Ok {
                 exit(70);
             }
         }

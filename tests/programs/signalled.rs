@@ -13,7 +13,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
-    CancelToken, Event, EventKind, Outcome, Registration, Timeout, TimeoutError, add_listener,
+    CallStatus, CancelToken, Event, EventKind, Outcome, Registration, Timeout, TimeoutError,
+    add_listener,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -108,7 +109,7 @@ fn stopped(case: &str) {
 
 fn later_calls_work() {
     let outcome = calls(LONG).outcome(|_| Ok::<_, TimeoutError>(7));
-    check(13, outcome.is_success());
+    check(13, outcome.status() == CallStatus::Ok);
     let start = Instant::now();
     let expires = calls(Duration::from_millis(20)).outcome(|token| token.sleep(LONG));
     // On a busy machine no worker may have taken the call in time.
@@ -163,7 +164,7 @@ mod showered {
     use std::time::{Duration, Instant};
 
     use signal_hook::consts::SIGUSR1;
-    use timeout_runtime::{CancelToken, Cause, Outcome, TimeoutError, workers};
+    use timeout_runtime::{CallStatus, CancelToken, Cause, Outcome, TimeoutError, workers};
 
     use super::{LONG, SendsOnWake, calls, check, say_ready};
 
@@ -189,7 +190,10 @@ mod showered {
 
         let start = Instant::now();
         let sleeps = calls(LONG).inline().outcome(|token| token.sleep(BRIEF));
-        check(33, sleeps.is_success() && start.elapsed() >= BRIEF);
+        check(
+            33,
+            sleeps.status() == CallStatus::Ok && start.elapsed() >= BRIEF,
+        );
 
         let start = Instant::now();
         let expires = calls(BRIEF).inline().outcome(|token| token.sleep(LONG));

@@ -10,7 +10,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::workers;
-use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError,
+};
 use tokio::runtime::Builder;
 
 const SHORT: Duration = Duration::from_millis(50);
@@ -52,7 +54,9 @@ fn succeeds() -> bool {
     };
     let polled = block_on(calls(LONG).outcome_async(yields));
     let task = block_on(calls(LONG).as_task().outcome_async(yields));
-    inline.is_success() && polled.is_success() && task.is_success()
+    inline.status() == CallStatus::Ok
+        && polled.status() == CallStatus::Ok
+        && task.status() == CallStatus::Ok
 }
 
 fn times_out(outcome: impl FnOnce() -> CallOutcome) -> bool {
@@ -105,7 +109,7 @@ fn nested() -> CallOutcome {
             token.child().cancelled().await;
             token.check().map(|()| 7)
         }));
-        inner.into_result()
+        Result::from(inner)
     })
 }
 

@@ -5,6 +5,8 @@ use std::error::Error;
 use std::fmt::{self, Debug};
 use std::rc::Rc;
 
+use timeout_runtime::CallStatus;
+
 use super::*;
 
 #[derive(Debug)]
@@ -159,7 +161,7 @@ shapes! { ($on:meta, $run:literal)
         fn matched(hangs: Hangs, a: Option<Noted>, b: (u32, Noted)) -> CallResult {
             match pass(hangs) {
                 Ok(()) => {}
-                Err(error) if error.was_started() => return Err(error),
+                Err(error) if error.status() != CallStatus::NotStarted => return Err(error),
                 Err(error) => Err(error)?,
             }
             match (a, b) {

@@ -212,7 +212,7 @@ pub const WORDS: &str = "Own";
 /// Converts the outcome into a result, and asserts that both report the same status and cause.
 pub fn checked_result(outcome: Outcome<u32, CallError>) -> CallResult {
     let (status, error) = (outcome.status(), outcome.timeout_error().cloned());
-    let result = outcome.into_result();
+    let result = CallResult::from(outcome);
     let (read_status, read_error) = read(&result);
     assert_eq!(read_status, status);
     assert_eq!(

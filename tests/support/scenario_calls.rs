@@ -233,7 +233,11 @@ where
             plain(CallStatus::Ok)
         }
         Ok(Err(CallError::Timeout(error))) if named(error.name()) == Some(depth) => Returned {
-            error: Some((error.cause(), error.was_started(), millis(error.elapsed()))),
+            error: Some((
+                error.cause(),
+                error.status() != CallStatus::NotStarted,
+                millis(error.elapsed()),
+            )),
             ..plain(error.status())
         },
         // The error of a nested call is the operation's own error here.

@@ -88,7 +88,7 @@ fn assert_needs_worker(result: Result<u32, TimeoutError>) {
         Err(error) => {
             assert_eq!(error.cause(), Cause::NoWorker);
             assert_eq!(error.status(), CallStatus::NotStarted);
-            assert!(!error.was_started());
+            assert_eq!(error.status(), CallStatus::NotStarted);
         }
     }
 }

@@ -236,7 +236,7 @@ fn simultaneous_events_have_one_cause() {
             assert!(token.wait_timeout(SOON).is_some());
         });
         canceller.join().unwrap();
-        if error.was_started() {
+        if error.status() != CallStatus::NotStarted {
             started.fetch_add(1, Ordering::Relaxed);
             call.agreed(&error, &kept.recv_timeout(SOON).unwrap());
         }

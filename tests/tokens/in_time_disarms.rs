@@ -12,7 +12,7 @@ use support::{
     until_cancelled,
 };
 use timeout_runtime::{
-    CallContext, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
+    CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, Registration, TimeoutError,
 };
 
 /// The tokens and the context that an operation keeps from its call.
@@ -91,7 +91,7 @@ fn try_to_end_in_time(way: Way, name: &'static str, ms: u64) -> Option<Vec<Kept>
     if timed_out {
         return None;
     }
-    assert!(success.is_success(), "{way:?}: {success:?}");
+    assert_eq!(success.status(), CallStatus::Ok, "{way:?}: {success:?}");
     assert!(
         matches!(failure, Outcome::Failure(_)),
         "{way:?}: {failure:?}"
@@ -250,7 +250,7 @@ fn a_thread_that_waits_for_a_kept_token_sleeps() {
             Ok::<_, TimeoutError>(())
         });
         let (cause, busy) = waiter.recv().unwrap().join().unwrap();
-        if outcome.is_success() {
+        if outcome.status() == CallStatus::Ok {
             assert_eq!(cause, None, "{way:?}");
             assert!(busy < short_limit(), "{way:?}: {busy:?}");
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::mpsc;
 
 use support::{EVERY_WAY, LONG, SOON, limit, until_cancelled};
-use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, TimeoutError};
+use timeout_runtime::{CallContext, CallStatus, CancelToken, Cause, Outcome, TimeoutError};
 
 #[derive(Debug, PartialEq, Eq)]
 struct Shutdown(u32);
@@ -131,7 +131,7 @@ fn a_calls_error_and_token_report_the_reason() {
         let request = CancelToken::new();
         let token = cancel_when_inside(&request, |inside| {
             let error = below::call(way, request.clone(), inside).unwrap_err();
-            assert!(error.was_started(), "{way:?}");
+            assert_ne!(error.status(), CallStatus::NotStarted, "{way:?}");
             assert_eq!(reason(&error), Some(7), "{way:?}");
             assert_eq!(reason(&error.clone()), Some(7), "{way:?}");
             let error = io::Error::from(error);
@@ -159,7 +159,7 @@ fn a_call_that_is_not_started_reports_the_reason() {
     request.cancel_with(Shutdown(7));
     for way in EVERY_WAY {
         let error = below::call(way, request.clone(), mpsc::channel().0).unwrap_err();
-        assert!(!error.was_started(), "{way:?}");
+        assert_eq!(error.status(), CallStatus::NotStarted, "{way:?}");
         assert_eq!(reason(&error), Some(7), "{way:?}");
         let result = fallback::call(way, request.clone(), mpsc::channel().0);
         assert_eq!(result, Err(Some(7)), "{way:?}");
@@ -196,7 +196,7 @@ fn nested_calls_report_the_reason() {
                         sender
                             .send(outcome.timeout_error().and_then(reason))
                             .unwrap();
-                        outcome.into_result()
+                        Result::from(outcome)
                     })
                 });
                 let found = outcome.timeout_error().and_then(reason);

@@ -12,7 +12,7 @@ use support::{
     runtime, short,
 };
 use timeout_runtime::workers::Settings;
-use timeout_runtime::{Outcome, TimeoutError, add_listener, timeout};
+use timeout_runtime::{CallStatus, Outcome, TimeoutError, add_listener, timeout};
 
 /// Callbacks without a worker used to run on the timer thread, and delayed all deadlines.
 #[test]
@@ -56,7 +56,7 @@ fn a_blocking_callback_delays_no_deadline() {
         assert!(matches!(outcome, Ok(Outcome::TimedOut(_))), "{outcome:?}");
         let blocked = block_on(caller).unwrap();
         assert!(matches!(blocked, Outcome::TimedOut(_)), "{blocked:?}");
-        assert!(occupied.join().unwrap().is_success());
+        assert_eq!(occupied.join().unwrap().status(), CallStatus::Ok);
     });
 }
 
@@ -92,7 +92,7 @@ fn paused_time_stands_still_while_a_queued_operation_is_dropped() {
             )
         });
         release.open();
-        assert!(occupied.join().unwrap().is_success());
+        assert_eq!(occupied.join().unwrap().status(), CallStatus::Ok);
         assert!(matches!(outcome, Outcome::NotStarted(_)), "{outcome:?}");
         assert!(dropped.is_ok(), "virtual time has passed");
     });
@@ -138,7 +138,7 @@ fn a_listener_receives_no_events_of_queued_operations_that_it_caused() {
         flush().unwrap();
         dropped.wait();
         release.open();
-        assert!(occupied.join().unwrap().is_success());
+        assert_eq!(occupied.join().unwrap().status(), CallStatus::Ok);
         assert_eq!(count.load(Ordering::SeqCst), 1);
     });
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::short;
 use support::{APART, Drops, Gate, Way, assert_timed_out, eventually, limit, record, runtime};
 use timeout_runtime::workers::Settings;
-use timeout_runtime::{EventKind, Failure, TimeoutError, WorkerName, workers};
+use timeout_runtime::{CallStatus, EventKind, Failure, TimeoutError, WorkerName, workers};
 
 /// Records expected panics, and keeps all workers during the test.
 fn prepare() {
@@ -132,7 +132,7 @@ fn serving_workers() -> HashSet<WorkerName> {
                     barrier.wait();
                     Ok::<_, TimeoutError>(())
                 });
-                assert!(outcome.is_success(), "{outcome:?}");
+                assert_eq!(outcome.status(), CallStatus::Ok, "{outcome:?}");
             });
         }
     });

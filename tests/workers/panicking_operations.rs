@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use support::{SOON, limit};
-use timeout_runtime::{Outcome, TimeoutError, workers};
+use timeout_runtime::{CallStatus, Outcome, TimeoutError, workers};
 
 const THREADS: usize = 8;
 const CALLS: usize = 1000;
@@ -76,7 +76,7 @@ fn warm_up() {
             barrier.wait();
             Ok::<_, TimeoutError>(())
         });
-        assert!(outcome.is_success(), "{outcome:?}");
+        assert_eq!(outcome.status(), CallStatus::Ok, "{outcome:?}");
     });
 }
 

@@ -12,7 +12,7 @@ use support::{
     poll_once, record,
 };
 use timeout_runtime::workers::{self, Settings};
-use timeout_runtime::{CancelToken, Cause, EventKind, Outcome, TimeoutError, timeout};
+use timeout_runtime::{CallStatus, CancelToken, Cause, EventKind, Outcome, TimeoutError, timeout};
 
 /// Keeps every worker busy until the gate opens.
 fn occupy() -> Gate {
@@ -68,7 +68,10 @@ fn withdrawn_by_upstream() {
     eventually("the call is queued", || workers::stats().queued == 1);
     request.cancel();
     let error = caller.join().unwrap().unwrap_err();
-    assert!(error.is_cancelled() && !error.was_started(), "{error:?}");
+    assert!(
+        error.is_cancelled() && error.status() == CallStatus::NotStarted,
+        "{error:?}"
+    );
 }
 
 /// A queued operation's arguments that panic when dropped used to change the caller's outcome.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::{APART, Gate, Way, eventually, limit, occupy_worker, short};
 use timeout_runtime::workers::{self, Settings};
-use timeout_runtime::{Cause, Outcome, TimeoutError};
+use timeout_runtime::{CallStatus, Cause, Outcome, TimeoutError};
 
 /// The thread of an operation, and its name.
 #[track_caller]
@@ -155,7 +155,7 @@ fn without_new_threads_a_call_waits_for_an_existing_worker() {
         let cause = expired.timeout_error().map(TimeoutError::cause);
         assert_eq!(cause, Some(Cause::NoWorker), "{expired:?}");
         release.open();
-        assert!(occupied.join().unwrap().is_success());
+        assert_eq!(occupied.join().unwrap().status(), CallStatus::Ok);
         waits.join().unwrap();
     });
 }

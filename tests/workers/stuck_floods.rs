@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use concurrent::{must_return, run_concurrently};
 use support::{Recorder, SOON, limit, record, short};
 use timeout_runtime::workers::{self, Settings};
-use timeout_runtime::{Cause, EventKind, Outcome, Timeout, TimeoutError};
+use timeout_runtime::{CallStatus, Cause, EventKind, Outcome, Timeout, TimeoutError};
 
 const CALLS: usize = 2000;
 
@@ -110,7 +110,7 @@ fn assert_recovers(
             all.wait();
             Ok::<_, TimeoutError>(())
         });
-        assert!(outcome.is_success(), "{outcome:?}");
+        assert_eq!(outcome.status(), CallStatus::Ok, "{outcome:?}");
     });
 }
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use support::{Gate, SOON, block_on, limit, short};
 use timeout_runtime::workers::{self, Settings};
-use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, TimeoutError};
+use timeout_runtime::{
+    CallContext, CallStatus, CancelToken, Cause, Deadline, Outcome, TimeoutError,
+};
 
 /// Makes each call start a new thread, which runs `hook` first.
 fn set_hook(hook: impl Fn() + Send + Sync + 'static) {
@@ -68,7 +70,7 @@ fn call_from_hook() -> Result<(), &'static str> {
         .outcome_async(async |_| Ok::<_, TimeoutError>(7));
     holds(is_refused(&block_on(polled)), "polled worker")?;
     let inline = calls.inline().outcome(|_| Ok::<_, TimeoutError>(7));
-    holds(inline.is_success(), "inline")?;
+    holds(inline.status() == CallStatus::Ok, "inline")?;
     let never = block_on(expires.outcome_async(|_| pending::<Result<(), TimeoutError>>()));
     holds(matches!(never, Outcome::TimedOut(_)), "polled")?;
     let soon = CallContext::detached().with_deadline(Deadline::after(support::short_limit()));

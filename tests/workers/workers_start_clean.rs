@@ -11,7 +11,7 @@ use support::{Gate, limit, record};
 use support::{short, short_limit};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
-    CallContext, CancelToken, Deadline, EventKind, Outcome, TimeoutError, add_listener,
+    CallContext, CallStatus, CancelToken, Deadline, EventKind, Outcome, TimeoutError, add_listener,
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -133,7 +133,7 @@ fn a_call_sees_only_its_own_context_after_any_previous_outcome() {
                 assert!(Handle::try_current().is_err());
                 Ok::<_, TimeoutError>(())
             });
-            assert!(second.is_success(), "{first:?}: {second:?}");
+            assert_eq!(second.status(), CallStatus::Ok, "{first:?}: {second:?}");
         }
         let workers: Vec<_> = recorder.events().iter().map(|event| event.worker).collect();
         assert!(workers[0].is_some());
@@ -181,7 +181,7 @@ fn a_listener_receives_events_of_calls_on_a_worker_that_it_used() {
             let trigger = limit("workers_start_clean::calls_listener", 200_000)
                 .inline()
                 .outcome(|_| Ok::<_, TimeoutError>(()));
-            assert!(trigger.is_success(), "{first:?}");
+            assert_eq!(trigger.status(), CallStatus::Ok, "{first:?}");
             gate.lock()
                 .unwrap()
                 .take()
@@ -191,10 +191,9 @@ fn a_listener_receives_events_of_calls_on_a_worker_that_it_used() {
             let outcome = limit("workers_start_clean::outer", 200_000).outcome(|_| {
                 limit("workers_start_clean::on_worker", 200_000)
                     .inline()
-                    .outcome(|_| Ok::<_, TimeoutError>(()))
-                    .into_result()
+                    .call(|_| Ok::<_, TimeoutError>(()))
             });
-            assert!(outcome.is_success(), "{first:?}: {outcome:?}");
+            assert_eq!(outcome.status(), CallStatus::Ok, "{first:?}: {outcome:?}");
             assert_eq!(received.load(Ordering::SeqCst), 1, "{first:?}");
         }
     });

@@ -108,9 +108,20 @@ pub enum EventKind<'a> {
     AbandonedWorkerFailed(Failure<'a>),
 }
 
-macro_rules! status_of_event {
-    ($($(#[$doc:meta])* $outcome:ident($value:ty), $status:ident, $event:ident, [$($cause:ident),*],
-        $word:literal;)*) => {
+macro_rules! names_of_events {
+    (
+        with_result {
+            $($(#[$doc:meta])* $result:ident($value:ty), $status:ident, $event:ident, $word:literal,
+                $text:literal;)*
+        }
+        without_result {
+            $($(#[$why:meta])* $none:ident, $none_status:ident, $none_event:ident,
+                [$($cause:ident),*], $none_word:literal, $none_text:literal;)*
+        }
+        only_in_events {
+            $($only:ident, $only_word:literal, $only_text:literal;)*
+        }
+    ) => {
         impl EventKind<'_> {
             /// Returns the status of the call if the event reports how the call ended.
             ///
@@ -120,9 +131,8 @@ macro_rules! status_of_event {
             pub fn status(&self) -> Option<CallStatus> {
                 match self {
                     $(Self::$event { .. } => Some(CallStatus::$status),)*
-                    Self::Dropped
-                    | Self::AbandonedWorkerSucceeded
-                    | Self::AbandonedWorkerFailed(_) => None,
+                    $(Self::$none_event { .. } => Some(CallStatus::$none_status),)*
+                    $(Self::$only { .. })|* => None,
                 }
             }
 
@@ -139,16 +149,24 @@ macro_rules! status_of_event {
             pub fn as_str(&self) -> &'static str {
                 match self {
                     $(Self::$event { .. } => $word,)*
-                    Self::Dropped => "dropped",
-                    Self::AbandonedWorkerSucceeded => "abandoned_succeeded",
-                    Self::AbandonedWorkerFailed(_) => "abandoned_failed",
+                    $(Self::$none_event { .. } => $none_word,)*
+                    $(Self::$only { .. } => $only_word,)*
+                }
+            }
+
+            /// The text of the kind in `Display`.
+            fn text(&self) -> &'static str {
+                match self {
+                    $(Self::$event { .. } => $text,)*
+                    $(Self::$none_event { .. } => $none_text,)*
+                    $(Self::$only { .. } => $only_text,)*
                 }
             }
         }
     };
 }
 
-endings!(status_of_event);
+endings!(names_of_events);
 
 impl EventKind<'_> {
     /// Returns whether the event reports the outcome of a call.
@@ -221,24 +239,14 @@ impl Event<'_> {
 
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` {} ", OneLine(self.name), self.call)?;
-        let elapsed = Rounded(self.elapsed);
+        let (kind, elapsed) = (self.kind.text(), Rounded(self.elapsed));
+        write!(f, "`{}` {} {kind}", OneLine(self.name), self.call)?;
         match &self.kind {
-            EventKind::Succeeded => write!(f, "succeeded after {elapsed}")?,
-            EventKind::Failed(failure) => write!(f, "failed after {elapsed}: {failure}")?,
-            EventKind::TimedOut => write!(f, "timed out after {elapsed}")?,
-            EventKind::DeadlineExceeded => {
-                write!(f, "ran past its caller's deadline after {elapsed}")?;
+            EventKind::NotStarted(cause) => write!(f, ": {cause}")?,
+            EventKind::Failed(failure) | EventKind::AbandonedWorkerFailed(failure) => {
+                write!(f, " after {elapsed}: {failure}")?;
             }
-            EventKind::Cancelled => write!(f, "was cancelled after {elapsed}")?,
-            EventKind::NotStarted(cause) => write!(f, "was not started: {cause}")?,
-            EventKind::Dropped => write!(f, "was dropped after {elapsed}")?,
-            EventKind::AbandonedWorkerSucceeded => {
-                write!(f, "abandoned, succeeded after {elapsed}")?;
-            }
-            EventKind::AbandonedWorkerFailed(failure) => {
-                write!(f, "abandoned, failed after {elapsed}: {failure}")?;
-            }
+            _ => write!(f, " after {elapsed}")?,
         }
         if let Some(limit) = self.limit {
             write!(f, " (limit {limit:?})")?;

@@ -160,12 +160,6 @@ impl TimeoutError {
         Duration::from_nanos(self.elapsed_nanos)
     }
 
-    /// Whether the operation had been started.
-    #[must_use]
-    pub fn was_started(&self) -> bool {
-        self.started
-    }
-
     /// Whether the call's own limit was the cause.
     #[must_use]
     pub fn is_timed_out(&self) -> bool {
@@ -184,14 +178,16 @@ impl TimeoutError {
         self.cause == Cause::Cancelled
     }
 
-    /// The status of a call that ended with this error.
+    /// The status of a call that ended with this error: [`NotStarted`](CallStatus::NotStarted) if
+    /// the operation has not run, whatever the cause.
     #[must_use]
     pub fn status(&self) -> CallStatus {
-        if self.started {
-            CallStatus::of_started(self.cause)
-        } else {
-            CallStatus::NotStarted
-        }
+        CallStatus::without_result(self.cause_after_start())
+    }
+
+    /// The cause, or `None` if the operation has not started.
+    pub(super) fn cause_after_start(&self) -> Option<Cause> {
+        self.started.then_some(self.cause)
     }
 }
 
@@ -216,50 +212,34 @@ impl fmt::Display for Rounded {
 
 impl fmt::Display for TimeoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = OneLine(self.name);
-        let elapsed = Rounded(self.elapsed());
-        match (self.started, self.cause) {
-            (true, Cause::TimedOut) => write!(f, "`{name}` timed out after {elapsed}")?,
-            (true, Cause::DeadlineExceeded) => {
-                write!(f, "`{name}` ran past its caller's deadline after {elapsed}")?;
+        let (cause, elapsed) = (self.cause, Rounded(self.elapsed()));
+        let status = self.status();
+        write!(f, "`{}` {}", OneLine(self.name), status.text())?;
+        match (status, cause) {
+            (CallStatus::NotStarted, Cause::TimedOut) => {
+                write!(f, ": its limit passed after {elapsed}")?;
             }
-            (true, Cause::Cancelled) => write!(f, "`{name}` was cancelled after {elapsed}")?,
-            (false, Cause::TimedOut) => {
+            (CallStatus::NotStarted, Cause::DeadlineExceeded | Cause::Cancelled) => {
                 write!(
                     f,
-                    "`{name}` was not started: its limit passed after {elapsed}"
+                    ": {cause}; cleanup that must still run uses `inherit = false` or \
+                     `CallContext::detached()`"
                 )?;
             }
-            (false, Cause::DeadlineExceeded) => {
+            (CallStatus::NotStarted, Cause::NoWorker) => {
                 write!(
                     f,
-                    "`{name}` was not started: its caller's deadline had passed; cleanup that must still run uses \
-                     `inherit = false` or `CallContext::detached()`"
-                )?;
-            }
-            (false, Cause::Cancelled) => {
-                write!(
-                    f,
-                    "`{name}` was not started: its caller was cancelled; cleanup that must still run uses \
-                     `inherit = false` or `CallContext::detached()`"
-                )?;
-            }
-            (_, Cause::NoWorker) => {
-                write!(
-                    f,
-                    "`{name}` was not started: no worker was free within {elapsed}; raise the worker cap or \
+                    ": no worker was free within {elapsed}; raise the worker cap or \
                      `max_abandoned`, or let operations observe their tokens"
                 )?;
             }
-            (_, Cause::NoRuntime) => {
-                write!(
-                    f,
-                    "`{name}` was not started: `run = \"task\"` needs a Tokio runtime"
-                )?;
+            (CallStatus::NotStarted, Cause::NoRuntime) => {
+                f.write_str(": `run = \"task\"` needs a Tokio runtime")?;
             }
+            _ => write!(f, " after {elapsed}")?,
         }
         match self.limit {
-            Some(limit) if self.cause == Cause::TimedOut => {
+            Some(limit) if cause == Cause::TimedOut => {
                 write!(f, " (limit {limit:?})")
             }
             _ => Ok(()),
@@ -295,14 +275,6 @@ impl From<TimeoutError> for io::Error {
 #[error("the limit of `{}` is zero; it must be longer", OneLine(.name))]
 pub struct InvalidLimit {
     pub(crate) name: &'static str,
-}
-
-impl InvalidLimit {
-    /// The name of the policy with this limit.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
 }
 
 #[cfg(test)]

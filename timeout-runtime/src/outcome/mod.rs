@@ -13,9 +13,20 @@ pub(crate) use returns::of_result;
 pub use returns::{FromTimeout, Returned, panic_on_timeout};
 
 macro_rules! outcome_and_status {
-    ($($(#[$doc:meta])* $outcome:ident($value:ty), $status:ident, $event:ident, [$($cause:ident),*],
-        $word:literal;)*) => {
+    (
+        with_result {
+            $($(#[$doc:meta])* $result:ident($value:ty), $status:ident, $event:ident, $word:literal,
+                $text:literal;)*
+        }
+        without_result {
+            $($(#[$why:meta])* $none:ident, $none_status:ident, $none_event:ident,
+                [$($cause:ident),*], $none_word:literal, $none_text:literal;)*
+        }
+        only_in_events { $($event_row:tt)* }
+    ) => {
         /// How a call ended: exactly one of six outcomes.
+        ///
+        /// It converts into a `Result` if its error type can hold a [`TimeoutError`].
         ///
         /// ```
         /// use std::time::Duration;
@@ -30,7 +41,8 @@ macro_rules! outcome_and_status {
         #[derive(Clone, Debug)]
         #[must_use = "a call may have ended without a result"]
         pub enum Outcome<T, E> {
-            $($(#[$doc])* $outcome($value),)*
+            $($(#[$doc])* $result($value),)*
+            $($(#[$why])* $none(TimeoutError),)*
         }
 
         /// How a call ended, without its value: for logs and tables. `Display` prints the word that
@@ -39,6 +51,7 @@ macro_rules! outcome_and_status {
         #[non_exhaustive]
         pub enum CallStatus {
             $($(#[$doc])* $status,)*
+            $($(#[$why])* $none_status,)*
         }
 
         impl CallStatus {
@@ -54,23 +67,67 @@ macro_rules! outcome_and_status {
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$status => $word,)*
+                    $(Self::$none_status => $none_word,)*
                 }
             }
 
-            /// The status of a started call that ended for `cause`.
-            fn of_started(cause: Cause) -> Self {
+            /// The text of the status in errors and events.
+            pub(crate) fn text(self) -> &'static str {
+                match self {
+                    $(Self::$status => $text,)*
+                    $(Self::$none_status => $none_text,)*
+                }
+            }
+
+            /// The status of a call without a result. `None` as the cause means that the operation
+            /// has not started.
+            fn without_result(cause: Option<Cause>) -> Self {
                 match cause {
-                    $($(Cause::$cause => Self::$status,)*)*
+                    $($(Some(Cause::$cause) => Self::$none_status,)*)*
+                    None => Self::NotStarted,
                 }
             }
         }
 
         impl<T, E> Outcome<T, E> {
+            fn without_result(error: TimeoutError) -> Self {
+                match error.cause_after_start() {
+                    $($(Some(Cause::$cause) => Self::$none(error),)*)*
+                    None => Self::NotStarted(error),
+                }
+            }
+
             /// The outcome without its value.
             #[must_use]
             pub fn status(&self) -> CallStatus {
                 match self {
-                    $(Self::$outcome(_) => CallStatus::$status,)*
+                    $(Self::$result(_) => CallStatus::$status,)*
+                    $(Self::$none(_) => CallStatus::$none_status,)*
+                }
+            }
+
+            /// Why the call has no result. `None` if the operation returned a value or an error in
+            /// time.
+            #[must_use]
+            pub fn timeout_error(&self) -> Option<&TimeoutError> {
+                match self {
+                    $(Self::$result(_) => None,)*
+                    $(Self::$none(error) => Some(error),)*
+                }
+            }
+
+            /// Converts each of the three kinds of outcome: a value, an error of the operation, or
+            /// no result.
+            pub fn fold<R>(
+                self,
+                success: impl FnOnce(T) -> R,
+                failure: impl FnOnce(E) -> R,
+                no_result: impl FnOnce(TimeoutError) -> R,
+            ) -> R {
+                match self {
+                    Self::Success(value) => success(value),
+                    Self::Failure(error) => failure(error),
+                    $(Self::$none(error))|* => no_result(error),
                 }
             }
         }
@@ -90,19 +147,8 @@ impl<T, E> Outcome<T, E> {
         match result {
             Ok(Ok(value)) => Self::Success(value),
             Ok(Err(error)) => Self::Failure(error),
-            Err(error) => match error.status() {
-                CallStatus::TimedOut => Self::TimedOut(error),
-                CallStatus::DeadlineExceeded => Self::DeadlineExceeded(error),
-                CallStatus::UpstreamCancelled => Self::Cancelled(error),
-                _ => Self::NotStarted(error),
-            },
+            Err(error) => Self::without_result(error),
         }
-    }
-
-    /// Whether the operation returned a value in time.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        matches!(self, Self::Success(_))
     }
 
     /// The value, if the operation returned one in time.
@@ -113,86 +159,11 @@ impl<T, E> Outcome<T, E> {
             _ => None,
         }
     }
-
-    /// The operation's own error, if it returned one in time.
-    #[must_use]
-    pub fn failure(self) -> Option<E> {
-        match self {
-            Self::Failure(error) => Some(error),
-            _ => None,
-        }
-    }
-
-    /// Why the call has no result. `None` if the operation returned a value or an error in time.
-    #[must_use]
-    pub fn timeout_error(&self) -> Option<&TimeoutError> {
-        match self {
-            Self::Success(_) | Self::Failure(_) => None,
-            Self::TimedOut(error)
-            | Self::DeadlineExceeded(error)
-            | Self::Cancelled(error)
-            | Self::NotStarted(error) => Some(error),
-        }
-    }
-
-    /// Converts each of the three kinds of outcome: a value, an error of the operation, or no
-    /// result.
-    pub fn fold<R>(
-        self,
-        success: impl FnOnce(T) -> R,
-        failure: impl FnOnce(E) -> R,
-        no_result: impl FnOnce(TimeoutError) -> R,
-    ) -> R {
-        match self {
-            Self::Success(value) => success(value),
-            Self::Failure(error) => failure(error),
-            Self::TimedOut(error)
-            | Self::DeadlineExceeded(error)
-            | Self::Cancelled(error)
-            | Self::NotStarted(error) => no_result(error),
-        }
-    }
-
-    /// Converts the value with `change` and keeps every other outcome.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U, E> {
-        match self {
-            Self::Success(value) => Outcome::Success(change(value)),
-            Self::Failure(error) => Outcome::Failure(error),
-            Self::TimedOut(error) => Outcome::TimedOut(error),
-            Self::DeadlineExceeded(error) => Outcome::DeadlineExceeded(error),
-            Self::Cancelled(error) => Outcome::Cancelled(error),
-            Self::NotStarted(error) => Outcome::NotStarted(error),
-        }
-    }
-
-    /// Converts the operation's own error with `change` and keeps every other outcome.
-    pub fn map_failure<F>(self, change: impl FnOnce(E) -> F) -> Outcome<T, F> {
-        match self {
-            Self::Success(value) => Outcome::Success(value),
-            Self::Failure(error) => Outcome::Failure(change(error)),
-            Self::TimedOut(error) => Outcome::TimedOut(error),
-            Self::DeadlineExceeded(error) => Outcome::DeadlineExceeded(error),
-            Self::Cancelled(error) => Outcome::Cancelled(error),
-            Self::NotStarted(error) => Outcome::NotStarted(error),
-        }
-    }
-
-    /// Returns the value, or an error: the operation's own, or the [`TimeoutError`] converted into
-    /// it.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for every outcome except `Success`.
-    pub fn into_result(self) -> Result<T, E>
-    where
-        E: From<TimeoutError>,
-    {
-        self.fold(Ok, Err, |error| Err(E::from(error)))
-    }
 }
 
+/// Returns the value, or an error: the operation's own, or the [`TimeoutError`] converted into it.
 impl<T, E: From<TimeoutError>> From<Outcome<T, E>> for Result<T, E> {
     fn from(outcome: Outcome<T, E>) -> Self {
-        outcome.into_result()
+        outcome.fold(Ok, Err, |error| Err(E::from(error)))
     }
 }
