@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use timeout_runtime::{CancelToken, TimeoutError, add_listener, timeout};
+use timeout_runtime::{CancelToken, EventKind, TimeoutError, add_listener, timeout};
 
 type BoxResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -84,7 +84,11 @@ async fn main() {
     let (late, ended) = channel();
     let _listener = add_listener(move |event| {
         println!("{event}");
-        if event.name == "audit" && !event.kind.is_verdict() {
+        let is_late = matches!(
+            event.kind,
+            EventKind::AbandonedWorkerSucceeded | EventKind::AbandonedWorkerFailed(_)
+        );
+        if event.name == "audit" && is_late {
             // An error means that `main` has returned.
             let _ = late.send(());
         }

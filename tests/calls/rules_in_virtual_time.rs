@@ -1,6 +1,6 @@
 //! Random nested calls in paused time, compared with a model of the rules for outcomes and events.
 
-use crate::{observations, rules, scenario, scenario_run};
+use crate::{observations, rules, scenario, scenario_run, support};
 use std::time::Duration;
 
 use observations::{ModelOutcome, Seen};
@@ -158,8 +158,9 @@ fn check_token(played: &Played<'_>, depth: usize) -> Check {
 fn check_order(notes: &[Note], depth: usize) -> Check {
     let of_call: Vec<_> = notes.iter().filter(|note| note.depth == depth).collect();
     let place = |is: fn(&Sight) -> bool| of_call.iter().position(|note| is(&note.sight));
-    let outcome_at = place(|sight| matches!(sight, Sight::Event(event) if event.kind.is_verdict()));
-    let late = place(|sight| matches!(sight, Sight::Event(event) if !event.kind.is_verdict()));
+    let outcome_at =
+        place(|sight| matches!(sight, Sight::Event(event) if !support::is_late(&event.kind)));
+    let late = place(|sight| matches!(sight, Sight::Event(event) if support::is_late(&event.kind)));
     let returned = place(|sight| matches!(sight, Sight::Returned(_)));
     let ended = place(|sight| matches!(sight, Sight::Ended(_)));
     prop_assert!(returned.is_none_or(|returned| outcome_at < Some(returned)));

@@ -3,7 +3,7 @@
 //! A seed determines the calls and their times. A failed seed is printed with the command that runs
 //! it again many times.
 
-use crate::{calls_at_the_limit, concurrent, random_calls};
+use crate::{calls_at_the_limit, concurrent, random_calls, support};
 use std::collections::{HashMap, HashSet};
 use std::env;
 use std::panic::{catch_unwind, resume_unwind};
@@ -37,7 +37,7 @@ fn come_and_go(times: u64) {
             let is_news = sink
                 .lock()
                 .unwrap()
-                .insert((event.call, event.kind.is_verdict()));
+                .insert((event.call, !support::is_late(&event.kind)));
             doubled.fetch_or(!is_news, Ordering::SeqCst);
         });
         thread::sleep(Duration::from_micros(100));

@@ -53,7 +53,7 @@ fn with_token_seen(timeout: Timeout) -> (Timeout, mpsc::Sender<CancelToken>, See
         sink.0
             .lock()
             .unwrap()
-            .push((event.kind.is_verdict(), token.cause()));
+            .push((!support::is_late(&event.kind), token.cause()));
     });
     (timeout, sender, seen)
 }
@@ -161,7 +161,7 @@ fn an_operation_leaves_the_abandoned_list_before_its_late_event() {
         let (sender, seen) = mpsc::channel();
         let sender = Mutex::new(sender);
         let _listener = timeout_runtime::add_listener(move |event| {
-            if event.name != NAME || event.kind.is_verdict() {
+            if event.name != NAME || !support::is_late(&event.kind) {
                 return;
             }
             let mut abandoned = workers::abandoned().into_iter();
@@ -193,14 +193,14 @@ fn an_operation_that_ends_during_the_outcome_event_is_reported_after_it() {
         );
         let (sink, finish, dropped) = (events.clone(), gate.clone(), drops.clone());
         let timeout = limit("event_order::during", short()).with_listener(move |event| {
-            if event.kind.is_verdict() {
+            if support::is_late(&event.kind) {
+                sink.lock().unwrap().push("late");
+            } else {
                 finish.open();
                 support::eventually("the value is dropped", || dropped.count() == 1);
                 // Time for a late event that would come too early.
                 std::thread::sleep(Duration::from_millis(20));
                 sink.lock().unwrap().push("outcome");
-            } else {
-                sink.lock().unwrap().push("late");
             }
         });
         let value = drops.value();

@@ -110,7 +110,7 @@ fn subject(on: On, reaction: Reaction, name: &'static str, inner: &'static str) 
             return;
         }
         received.fetch_add(1, Ordering::SeqCst);
-        let is_awaited = !matches!(on, On::LateEvent) || !event.kind.is_verdict();
+        let is_awaited = !matches!(on, On::LateEvent) || support::is_late(&event.kind);
         if !is_awaited || reacted.swap(true, Ordering::SeqCst) {
             return;
         }

@@ -13,8 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
-    CallStatus, CancelToken, Event, EventKind, Outcome, Registration, Timeout, TimeoutError,
-    add_listener,
+    CallStatus, CancelToken, Event, Outcome, Registration, Timeout, TimeoutError, add_listener,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -48,7 +47,8 @@ fn outcome_events() -> (Arc<AtomicUsize>, Registration) {
     let events = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&events);
     let listener = add_listener(move |event: &Event<'_>| {
-        if event.kind.is_verdict() && !matches!(event.kind, EventKind::Succeeded) {
+        let status = event.kind.status();
+        if status.is_some_and(|status| status != CallStatus::Ok) {
             count.fetch_add(1, Ordering::SeqCst);
         }
     });

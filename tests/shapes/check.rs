@@ -7,7 +7,7 @@ use std::thread;
 use timeout_runtime::{Event, EventKind, add_listener};
 
 use super::{Hangs, Log, Shape, families};
-use crate::support::{EVERY_WAY, Way, eventually};
+use crate::support::{EVERY_WAY, Way, eventually, is_late};
 
 impl Shape {
     fn check(&self) {
@@ -59,7 +59,7 @@ impl Shape {
         let sink = Arc::clone(&outcomes);
         let listener = add_listener(move |event| {
             let inside = event.name.strip_prefix(path);
-            if inside.is_some_and(|name| name.starts_with("::")) && event.kind.is_verdict() {
+            if inside.is_some_and(|name| name.starts_with("::")) && !is_late(&event.kind) {
                 sink.lock().unwrap().push(event.clone().into_owned());
             }
         });

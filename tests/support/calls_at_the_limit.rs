@@ -345,7 +345,7 @@ impl Case {
         for reported in &reported[1..] {
             let event = &reported.event;
             assert!(
-                !event.kind.is_verdict() && result(&event.kind) == late,
+                crate::support::is_late(&event.kind) && result(&event.kind) == late,
                 "{event}"
             );
             // A late value is dropped before the late event.

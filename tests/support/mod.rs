@@ -183,6 +183,14 @@ impl Recorder {
     }
 }
 
+/// Whether the event reports the late end of an abandoned operation, not the outcome of its call.
+pub fn is_late(kind: &EventKind<'_>) -> bool {
+    matches!(
+        kind,
+        EventKind::AbandonedWorkerSucceeded | EventKind::AbandonedWorkerFailed(_)
+    )
+}
+
 /// Where an operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {

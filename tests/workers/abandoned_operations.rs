@@ -56,7 +56,7 @@ fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
             let (entered, proceed) = (Gate::new(), Gate::new());
             let (in_listener, held) = (entered.clone(), proceed.clone());
             let _listener = add_listener(move |event| {
-                if event.name == NAME && !event.kind.is_verdict() {
+                if event.name == NAME && support::is_late(&event.kind) {
                     in_listener.open();
                     held.wait();
                 }

@@ -39,7 +39,6 @@ pub mod workers;
 
 pub use context::propagator::add_propagator;
 pub use context::{CallContext, Scope, check, is_cancelled};
-pub use event::clock::TimestampClock;
 pub use event::listener::add_listener;
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Cause, InvalidLimit, Outcome, TimeoutError};

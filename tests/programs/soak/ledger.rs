@@ -69,6 +69,10 @@ impl Kind {
         })
     }
 
+    fn is_late(self) -> bool {
+        matches!(self, Self::LateSuccess | Self::LateError | Self::LatePanic)
+    }
+
     fn header(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -158,15 +162,15 @@ pub(crate) fn record(event: &Event<'_>) {
         return breach(format!("unexpected: {event}"));
     };
     EVENTS[way as usize][kind as usize].fetch_add(1, Ordering::Relaxed);
-    let (from, to) = if event.kind.is_verdict() {
+    let (from, to) = if kind.is_late() {
+        (DECIDED, LATE)
+    } else {
         let (count, _) = VERDICTS.get();
         VERDICTS.set((count + 1, Some(kind)));
         (NO_OUTCOME, DECIDED)
-    } else {
-        (DECIDED, LATE)
     };
     let before = PAGE.read().ok().and_then(|page| {
-        let place = event.call.get().checked_sub(page.first)?;
+        let place = u64::from(event.call).checked_sub(page.first)?;
         let call = page.calls.get(usize::try_from(place).ok()?)?;
         Some(call.swap(to, Ordering::SeqCst))
     });

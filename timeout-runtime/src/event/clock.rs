@@ -1,44 +1,27 @@
-//! [`TimestampClock`]: the source of the timestamps of events.
+//! The source of the timestamps of events.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::registry::Entry;
 
-/// A source of timestamps for events. It does not affect deadlines, which use the monotonic clock.
-///
-/// Implemented for closures and functions that return a [`SystemTime`], such as
-/// [`SystemTime::now`].
-pub trait TimestampClock: Send + Sync {
-    /// Returns the timestamp of an event.
-    ///
-    /// # Panics
-    ///
-    /// A panic in this method is caught, and the event gets the system time. Events of calls that
-    /// this method makes itself also get the system time.
-    fn now(&self) -> SystemTime;
-}
-
-impl<F: Fn() -> SystemTime + Send + Sync> TimestampClock for F {
-    fn now(&self) -> SystemTime {
-        self()
-    }
-}
+/// The function that returns the timestamp of an event.
+type Now = dyn Fn() -> SystemTime + Send + Sync;
 
 /// A policy's own clock.
 #[derive(Clone)]
-pub(crate) struct OwnClock(Entry<dyn TimestampClock>);
+pub(crate) struct OwnClock(Entry<Now>);
 
 impl OwnClock {
-    pub(crate) fn new(clock: Arc<dyn TimestampClock>) -> Self {
-        Self(Entry::new(clock))
+    pub(crate) fn new(now: Arc<Now>) -> Self {
+        Self(Entry::new(now))
     }
 
     /// Reads the clock. Returns `None` if it panics or is called recursively. Called outside any
     /// call.
     pub(crate) fn read(&self) -> Option<SystemTime> {
-        let mut now = None;
-        self.0.call(|clock| now = Some(clock.now()));
-        now
+        let mut timestamp = None;
+        self.0.call(|now| timestamp = Some(now()));
+        timestamp
     }
 }

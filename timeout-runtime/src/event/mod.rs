@@ -14,7 +14,7 @@ use crate::one_line::OneLine;
 use crate::outcome::{CallStatus, Cause, Rounded, endings};
 use crate::sync::AtomicU64;
 
-/// The id of a call, unique within the process.
+/// The id of a call, unique within the process. It converts into a `u64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(NonZeroU64);
 
@@ -25,11 +25,11 @@ impl CallId {
         let last = LAST.fetch_add(1, Ordering::Relaxed);
         Self(NonZeroU64::MIN.saturating_add(last))
     }
+}
 
-    /// Returns the id as a number.
-    #[must_use]
-    pub fn get(self) -> u64 {
-        self.0.get()
+impl From<CallId> for u64 {
+    fn from(id: CallId) -> Self {
+        id.0.get()
     }
 }
 
@@ -62,9 +62,7 @@ pub enum Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// Converts to a failure that owns its text.
-    #[must_use]
-    pub fn into_owned(self) -> Failure<'static> {
+    fn into_owned(self) -> Failure<'static> {
         match self {
             Self::Error(text) => Failure::Error(Cow::Owned(text.into_owned())),
             Self::Panic(text) => Failure::Panic(Cow::Owned(text.into_owned())),
@@ -169,17 +167,6 @@ macro_rules! names_of_events {
 endings!(names_of_events);
 
 impl EventKind<'_> {
-    /// Returns whether the event reports the outcome of a call.
-    ///
-    /// Returns `false` for the late event of an abandoned operation.
-    #[must_use]
-    pub fn is_verdict(&self) -> bool {
-        !matches!(
-            self,
-            Self::AbandonedWorkerSucceeded | Self::AbandonedWorkerFailed(_)
-        )
-    }
-
     fn into_owned(self) -> EventKind<'static> {
         match self {
             Self::Succeeded => EventKind::Succeeded,
@@ -201,7 +188,8 @@ impl EventKind<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'a> {
-    /// The time of the event, on the policy's [`TimestampClock`](crate::TimestampClock).
+    /// The time of the event: the system time, or that of
+    /// [`Timeout::with_clock`](crate::Timeout::with_clock).
     pub timestamp: SystemTime,
     /// The id of the call.
     pub call: CallId,

@@ -100,7 +100,11 @@ pub fn record_events() -> Registration {
 fn record(event: &Event<'_>) {
     let name = || OneLine(event.name).into_text();
     let status = event.kind.as_str();
-    if !event.kind.is_verdict() {
+    let is_late = matches!(
+        event.kind,
+        EventKind::AbandonedWorkerSucceeded | EventKind::AbandonedWorkerFailed(_)
+    );
+    if is_late {
         counter!(LATE, "name" => name(), "status" => status).increment(1);
         set_gauge(event.name);
         return;

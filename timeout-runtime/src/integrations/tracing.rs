@@ -83,7 +83,7 @@ fn record(event: &Event<'_>) {
                 target: "timeout_runtime",
                 $level,
                 name = &*name,
-                call = event.call.get(),
+                call = u64::from(event.call),
                 elapsed = field::debug(event.elapsed),
                 limit = event.limit.map(field::debug),
                 worker = event.worker.map(field::display),

@@ -7,11 +7,11 @@ pub(crate) mod within;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::call::options::CallOptions;
 use crate::event::Event;
-use crate::event::clock::{OwnClock, TimestampClock};
+use crate::event::clock::OwnClock;
 use crate::event::listener::Own;
 use crate::outcome::Outcome;
 use crate::outcome::{InvalidLimit, TimeoutError};
@@ -124,8 +124,20 @@ impl Timeout {
     }
 
     /// Sets the clock for the timestamps of events. The limit does not depend on it.
+    ///
+    /// If `clock` panics, the event gets the system time. So do the events of calls that `clock`
+    /// makes itself.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use timeout_runtime::Timeout;
+    ///
+    /// let stock = Timeout::new("stock", Duration::from_secs(5))?;
+    /// let stock = stock.with_clock(|| SystemTime::UNIX_EPOCH);
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
     #[must_use]
-    pub fn with_clock(self, clock: impl TimestampClock + 'static) -> Self {
+    pub fn with_clock(self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.with_policy(|policy| policy.clock = Some(OwnClock::new(Arc::new(clock))))
     }
 
