@@ -336,7 +336,7 @@ annotated! {
             move |error: TimeoutError| {
                 assert!(error.is_timed_out());
                 let detached = Deadline::current() == Deadline::never()
-                    && !CallContext::current().token().is_cancelled();
+                    && !CallContext::current().run(CancelToken::current).is_cancelled();
                 called.send((thread::current().id(), count(), detached)).unwrap();
                 act();
                 Err("fallback")

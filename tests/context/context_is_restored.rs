@@ -36,11 +36,14 @@ impl Seen {
     /// Observes the current context; this cancels `mark`.
     fn by(mark: &CancelToken) -> Self {
         let deadline = Deadline::current();
-        let tokens = [CancelToken::current(), CallContext::current().token()];
+        let tokens = [
+            CancelToken::current(),
+            CallContext::current().run(CancelToken::current),
+        ];
         mark.cancel();
         let [is_cancelled, in_context] = tokens.map(|token| token.is_cancelled());
         assert_eq!(is_cancelled, in_context);
-        assert_eq!(CallContext::current().deadline(), deadline);
+        assert_eq!(CallContext::current().run(Deadline::current), deadline);
         Self {
             deadline,
             is_cancelled,

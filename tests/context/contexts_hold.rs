@@ -149,8 +149,8 @@ fn a_context_without_a_deadline_changes_no_limit() {
         CallContext::detached().with_token(&CancelToken::new()),
     ];
     for (place, context) in contexts.iter().enumerate() {
-        assert_eq!(context.deadline(), Deadline::never(), "{place}");
-        assert_eq!(context.deadline().remaining(), None, "{place}");
+        assert_eq!(context.run(Deadline::current), Deadline::never(), "{place}");
+        assert_eq!(context.run(Deadline::current).remaining(), None, "{place}");
         run_concurrently(EVERY_WAY.len(), EVERY_WAY.len(), |number| {
             let way = EVERY_WAY[number];
             let calls = limit("contexts_hold::no_end", LONG).with_grace(Duration::MAX);
@@ -193,7 +193,7 @@ fn the_nearest_of_many_deadlines_holds() {
             .with_deadline(nearest)
             .with_deadline(Deadline::never())
             .with_deadline(far());
-        assert_eq!(context.deadline(), nearest);
+        assert_eq!(context.run(Deadline::current), nearest);
         let outcome = context.run(|| {
             let further = CallContext::current().with_deadline(far());
             further.run(|| {
@@ -218,15 +218,15 @@ fn any_number_of_contexts_can_be_entered_in_sequence() {
     for _ in 0..MANY {
         context = context.run(CallContext::current);
     }
-    assert!(context.deadline().remaining().is_some());
+    assert!(context.run(Deadline::current).remaining().is_some());
     for _ in 0..MANY / 10 {
         context = context.with_token(&token).run(CallContext::current);
     }
     let (inside, _) = call_in(&context, Way::SyncInline, "contexts_hold::entered");
     assert_eq!(inside.success(), Some(7));
     token.cancel();
-    assert!(context.token().is_cancelled());
-    assert_eq!(outermost.deadline(), Deadline::never());
+    assert!(context.run(CancelToken::current).is_cancelled());
+    assert_eq!(outermost.run(Deadline::current), Deadline::never());
     assert_eq!(
         Deadline::current(),
         Deadline::never(),

@@ -163,7 +163,7 @@ proptest! {
             let inside = context.run(|| calls.inline().outcome(|token| {
                 let there = token.remaining().unwrap();
                 let back = CallContext::current().with_deadline(Deadline::after(FAR));
-                Ok::<_, TimeoutError>((there, back.deadline().remaining().unwrap()))
+                Ok::<_, TimeoutError>((there, back.run(Deadline::current).remaining().unwrap()))
             }));
             let passed = before.elapsed();
             if let Some((there, back)) = inside.success() {

@@ -182,7 +182,7 @@ fn an_operation_inherits_the_deadline_and_the_token_of_the_context() {
                     Deadline::current(),
                     token.deadline(),
                     own.deadline(),
-                    CallContext::current().deadline(),
+                    CallContext::current().run(Deadline::current),
                 ]
                 .map(|deadline| deadline.remaining());
                 has_looked.open();

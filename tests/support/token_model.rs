@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use proptest::sample::Index;
-use timeout_runtime::{
-    CallContext, CancelToken, CancelledOwned, Cause, Outcome, Registration, TimeoutError,
-};
+use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Registration, TimeoutError};
 
 use super::support::{SOON, eventually, limit};
 use super::token_steps::{Keep, Step};
@@ -45,7 +43,7 @@ pub struct Forest {
     nodes: Vec<Node>,
     handles: Handles,
     callbacks: Vec<Waiter<Option<Registration>>>,
-    waiting: Vec<Waiter<Pin<Box<CancelledOwned>>>>,
+    waiting: Vec<Waiter<Pin<Box<dyn Future<Output = ()>>>>>,
     calls: Vec<Waiter<Call>>,
     found: Found,
 }

@@ -38,16 +38,16 @@ mod unwind;
 pub mod workers;
 
 pub use context::propagator::add_propagator;
-pub use context::{CallContext, Scope, check, is_cancelled};
+pub use context::{CallContext, check, is_cancelled};
 pub use event::listener::add_listener;
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Cause, InvalidLimit, Outcome, TimeoutError};
 pub use outcome::{FromTimeout, Returned, panic_on_timeout};
 pub use registry::Registration;
 pub use time::{Deadline, InvalidDeadline};
-pub use timeout::within::{TimeoutFutureExt, Within, within, within_blocking};
+pub use timeout::within::{TimeoutFutureExt, within, within_blocking};
 pub use timeout::{Runner, Timeout, place};
-pub use token::{CancelToken, Cancelled, CancelledOwned, DropGuard};
+pub use token::{CancelToken, DropGuard};
 
 #[cfg(feature = "macros")]
 pub use timeout_macros::timeout;

@@ -24,7 +24,8 @@ use frame::{Frame, current, enter};
 ///
 /// An annotated call inherits the context of its enclosing call, also on worker threads. Threads
 /// and tasks that you start do not inherit it. Pass the context on with [`run`](Self::run) or
-/// [`scope`](Self::scope):
+/// [`scope`](Self::scope). The own deadline of a call that has ended in time no longer counts in
+/// its context.
 ///
 /// ```
 /// use std::time::Duration;
@@ -88,24 +89,17 @@ impl CallContext {
         self
     }
 
-    /// Returns the earlier one of the context's deadline and its token's deadline.
-    ///
-    /// The own deadline of a call that has ended in time no longer counts.
-    #[must_use]
-    pub fn deadline(&self) -> Deadline {
-        match &self.token {
-            Some(token) => self.deadline.min(token.deadline()),
-            None => self.deadline,
-        }
-    }
-
-    /// Returns the context's token, or a new token without deadline if there is none.
-    #[must_use]
-    pub fn token(&self) -> CancelToken {
-        self.token.clone().unwrap_or_default()
-    }
-
     /// Runs `f` inside this context, on the current thread.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallContext, CancelToken, Deadline};
+    ///
+    /// let deadline = Deadline::after(Duration::from_secs(5));
+    /// let context = CallContext::detached().with_deadline(deadline);
+    /// assert_eq!(context.run(Deadline::current), deadline);
+    /// assert!(!context.run(CancelToken::current).is_cancelled());
+    /// ```
     pub fn run<T>(&self, f: impl FnOnce() -> T) -> T {
         let mut frame = self.frame();
         let _entered = enter(&mut frame);
@@ -117,11 +111,16 @@ impl CallContext {
     /// # Cancel safety
     ///
     /// The returned future is cancel safe if `future` is.
-    pub fn scope<F: Future>(&self, future: F) -> Scope<F> {
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        self.enclose(future)
+    }
+
+    /// As [`scope`](Self::scope), for any value that is polled.
+    pub(crate) fn enclose<F>(&self, inside: F) -> Scope<F> {
         Scope {
             frame: self.frame(),
             alarm: CallerAlarm::default(),
-            inside: Some(future),
+            inside: Some(inside),
         }
     }
 
@@ -229,17 +228,19 @@ pub fn check() -> Result<(), TimeoutError> {
 
 impl fmt::Debug for CallContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of_token = self.token.as_ref().map(CancelToken::deadline);
+        let deadline = self.deadline.min(of_token.unwrap_or(Deadline::never()));
         f.debug_struct("CallContext")
-            .field("deadline", &self.deadline())
+            .field("deadline", &deadline)
             .field("token", &self.token)
             .finish()
     }
 }
 
 pin_project! {
-    /// A future that runs inside a context; returned by [`CallContext::scope`].
+    /// A value that is polled inside a context.
     #[must_use = "futures do nothing unless polled"]
-    pub struct Scope<F> {
+    pub(crate) struct Scope<F> {
         frame: Frame,
         alarm: CallerAlarm,
         #[pin]
@@ -320,11 +321,5 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         self.poll_inside(context, F::poll)
-    }
-}
-
-impl<F> fmt::Debug for Scope<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").finish_non_exhaustive()
     }
 }

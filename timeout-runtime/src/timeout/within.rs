@@ -61,7 +61,10 @@ use crate::token::CancelToken;
 /// # }
 /// ```
 #[track_caller]
-pub fn within<F: Future>(limit: Duration, future: F) -> Within<F> {
+pub fn within<F: Future>(
+    limit: Duration,
+    future: F,
+) -> impl Future<Output = Result<F::Output, TimeoutError>> {
     Within::new(options_here().limit(limit), future)
 }
 
@@ -103,7 +106,10 @@ where
     worker::sync_worker(options_here().limit(limit), any_value, op)
 }
 
-/// Limits as methods of any future; each gives what [`within`] gives.
+/// Limits as methods of any future.
+///
+/// Each method returns a future whose output is the future's own, or a [`TimeoutError`] that says
+/// why there is none, as [`within`] does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -186,7 +192,9 @@ pub trait TimeoutFutureExt: Future + Sized {
 impl<F: Future> TimeoutFutureExt for F {}
 
 pin_project! {
-    /// A future with a limit; made by [`within`] and the methods of [`TimeoutFutureExt`].
+    // The methods of `TimeoutFutureExt` name this type: on Rust 1.85, `impl Future` in a trait
+    // would also borrow the token of `with_cancel_token`.
+    /// A future with a limit.
     ///
     /// Its output is the future's, or the [`TimeoutError`] that says why there is none.
     #[must_use = "futures do nothing unless polled"]

@@ -21,7 +21,6 @@ use node::{NodeRef, Watch};
 
 pub(crate) use caller_alarm::CallerAlarm;
 pub(crate) use owner::Owner;
-pub use wait::{Cancelled, CancelledOwned};
 
 /// Tells an operation to stop.
 ///

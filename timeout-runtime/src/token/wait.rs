@@ -1,7 +1,6 @@
 //! Waits for the cancellation of a token: in async code, in blocking code, and by callback.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
@@ -22,13 +21,13 @@ impl CancelToken {
     ///
     /// Cancel safe: a dropped future leaves nothing behind, and the next one sees a cancellation
     /// that came in between.
-    pub fn cancelled(&self) -> Cancelled<'_> {
-        Cancelled(Waiting::new(self))
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Unpin + Send {
+        Waiting::new(self)
     }
 
     /// As [`cancelled`](Self::cancelled), where the token cannot be borrowed.
-    pub fn cancelled_owned(self) -> CancelledOwned {
-        CancelledOwned(Waiting::new(self))
+    pub fn cancelled_owned(self) -> impl Future<Output = ()> + Unpin + Send {
+        Waiting::new(self)
     }
 
     /// Runs `future` until the token is cancelled; `None` if that came first. With a token that is
@@ -155,8 +154,12 @@ impl<T: Borrow<CancelToken>> Waiting<T> {
         };
         if waits { None } else { node.cause() }
     }
+}
 
-    fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+impl<T: Borrow<CancelToken> + Unpin> Future for Waiting<T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.token.borrow().0.ensure_timer();
         if self.register(context.waker()).is_some() {
             return Poll::Ready(());
@@ -174,44 +177,6 @@ impl<T: Borrow<CancelToken>> Drop for Waiting<T> {
         if let Some(key) = self.key {
             self.token.borrow().0.remove_waiter(key);
         }
-    }
-}
-
-/// Resolves when a token is cancelled. Created by [`CancelToken::cancelled`].
-#[must_use = "futures do nothing unless polled"]
-pub struct Cancelled<'a>(Waiting<&'a CancelToken>);
-
-impl Future for Cancelled<'_> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.get_mut().0.poll(context)
-    }
-}
-
-impl fmt::Debug for Cancelled<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cancelled").field(self.0.token).finish()
-    }
-}
-
-/// Resolves when a token is cancelled. Created by [`CancelToken::cancelled_owned`].
-#[must_use = "futures do nothing unless polled"]
-pub struct CancelledOwned(Waiting<CancelToken>);
-
-impl Future for CancelledOwned {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.get_mut().0.poll(context)
-    }
-}
-
-impl fmt::Debug for CancelledOwned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CancelledOwned")
-            .field(&self.0.token)
-            .finish()
     }
 }
 

@@ -300,7 +300,7 @@ where
         let future = context.run(|| self.service.call(request));
         ServerFuture {
             work: Some(work),
-            future: Some(context.scope(future)),
+            future: Some(context.enclose(future)),
             method,
             is_grpc,
             has_begun: false,

@@ -111,26 +111,13 @@ impl Deadline {
     }
 }
 
-/// The error for an environment variable that does not hold a deadline.
+/// The error for an environment variable that does not hold a deadline. `Display` prints the name
+/// of the variable and its text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the variable `{}` does not hold a deadline: {value:?}", OneLine(.variable))]
 pub struct InvalidDeadline {
     variable: String,
     value: String,
-}
-
-impl InvalidDeadline {
-    /// Returns the name of the variable.
-    #[must_use]
-    pub fn variable(&self) -> &str {
-        &self.variable
-    }
-
-    /// Returns the text that the variable holds.
-    #[must_use]
-    pub fn value(&self) -> &str {
-        &self.value
-    }
 }
 
 #[cfg(test)]
