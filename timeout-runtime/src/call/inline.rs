@@ -66,6 +66,7 @@ impl Frame {
     }
 
     /// Whether the call has neither a token nor listeners.
+    #[inline]
     pub(super) fn is_unobserved(&self) -> bool {
         matches!(self, Self::Plain(call) if !call.has_listeners())
     }

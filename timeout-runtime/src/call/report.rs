@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Mutex;
 
+use crate::context::frame;
 use crate::event::{EventKind, Failure};
 use crate::outcome::Returned;
 use crate::sync::lock;
@@ -12,6 +13,19 @@ use crate::unwind::{self, Payload};
 
 /// Classifies the value that an operation returned.
 pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Returned<'a>;
+
+/// Whether the operation returned a value. If classifying it panics, this returns `false`: the panic
+/// recurs when the outcome is decided.
+#[inline]
+pub(super) fn is_value<R>(value: &R, classify: Classify<R>) -> bool {
+    match unwind::catch(|| frame::outside(|| classify(value))) {
+        Ok(returned) => matches!(returned, Returned::Value),
+        Err(panic) => {
+            unwind::drop_catching(panic);
+            false
+        }
+    }
+}
 
 /// Builds the report of an operation that has ended.
 pub(crate) struct ReportBuilder<'a> {
