@@ -14,7 +14,7 @@ use super::abandoned;
 use super::cell::WorkerSide;
 
 /// What a worker runs.
-pub(crate) enum Job {
+pub(super) enum Job {
     /// The operation of a call.
     Call(WorkerSide),
     /// Nothing. Dropping the sender tells the receiver that the worker is idle.
@@ -93,4 +93,15 @@ pub(crate) fn start_threads(workers: usize) -> io::Result<()> {
         ready.iter().for_each(drop);
     }
     Ok(())
+}
+
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
+mod tests {
+    use super::*;
+
+    /// A larger one would not fit in the cache line where a job changes hands.
+    #[test]
+    fn a_job_has_six_words() {
+        assert!(size_of::<Job>() <= 6 * size_of::<usize>());
+    }
 }
