@@ -14,8 +14,8 @@ use crate::unwind::{self, Payload};
 /// Classifies the value that an operation returned.
 pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Returned<'a>;
 
-/// Whether the operation returned a value. If classifying it panics, this returns `false`: the panic
-/// recurs when the outcome is decided.
+/// Whether the operation returned a value. If classifying it panics, this returns `false`: the
+/// panic recurs when the outcome is decided.
 #[inline]
 pub(super) fn is_value<R>(value: &R, classify: Classify<R>) -> bool {
     match unwind::catch(|| frame::outside(|| classify(value))) {
