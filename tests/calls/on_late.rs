@@ -42,7 +42,7 @@ struct Back(Arc<Mutex<Vec<(CallResult, String)>>>);
 
 impl Back {
     /// A function for `on_late` that stores its result here.
-    fn taker(&self) -> impl FnOnce(CallResult) + Send + use<> {
+    fn taker(&self) -> impl Fn(CallResult) + Clone + Send + use<> {
         let back = self.clone();
         move |late| {
             assert!(
@@ -139,7 +139,7 @@ fn run_with(
     way: Way,
     name: &'static str,
     ms: u64,
-    on_late: impl FnOnce(CallResult) + Send + 'static,
+    on_late: impl Fn(CallResult) + Clone + Send + 'static,
     op: impl FnOnce(CancelToken) -> CallResult + Send + 'static,
 ) -> Outcome<u32, Error> {
     let timeout = limit(name, ms);
@@ -167,7 +167,7 @@ fn call_with(
     way: Way,
     name: &'static str,
     ms: u64,
-    on_late: impl FnOnce(CallResult) + Send + 'static,
+    on_late: impl Fn(CallResult) + Clone + Send + 'static,
     op: impl FnOnce(CancelToken) -> CallResult + Send + 'static,
 ) -> CallResult {
     let timeout = limit(name, ms);
@@ -427,7 +427,7 @@ fn a_result_before_a_panicking_destructor_is_given_to_on_late() {
     for way in [Way::AsyncTask, Way::AsyncWorker] {
         let back = Back::default();
         let taker = back.taker();
-        let late = |late| {
+        let late = move |late| {
             taker(late);
             panic!("wanted: on_late, and a destructor");
         };

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use support::{EVERY_WAY, assert_timed_out, block_on, in_runtime, limit, record, short};
+use support::{
+    EVERY_WAY, Way, assert_timed_out, block_on, in_runtime, limit, record, short, until_past,
+};
 use timeout_runtime::{
     CallStatus, CancelToken, Cause, Deadline, EventKind, InvalidLimit, Timeout, TimeoutError,
     add_listener,
@@ -261,6 +263,30 @@ fn a_selector_chooses_the_place_of_an_operation() {
         outside.timeout_error().map(TimeoutError::cause),
         Some(Cause::NoRuntime)
     );
+}
+
+#[test]
+fn a_policy_with_a_place_and_an_on_late_function_makes_any_number_of_calls() {
+    let (late, replaced) = <(Arc<Mutex<Vec<_>>>, Arc<Mutex<Vec<_>>>)>::default();
+    let push_to = |list: &Arc<Mutex<Vec<_>>>| {
+        let list = Arc::clone(list);
+        move |result: Result<u32, TimeoutError>| list.lock().unwrap().push(result)
+    };
+    let policy = limit("timeout_policy::kept", short())
+        .on_late(push_to(&replaced))
+        .inline()
+        .on_late(push_to(&late));
+    let here = thread::current().id();
+    for number in 0..3 {
+        let outcome = policy.outcome(|token| {
+            assert_eq!(thread::current().id(), here);
+            until_past(&token);
+            Ok(number)
+        });
+        assert_timed_out(Way::SyncInline, &outcome);
+    }
+    assert_eq!(*late.lock().unwrap(), [Ok(0), Ok(1), Ok(2)]);
+    assert_eq!(*replaced.lock().unwrap(), []);
 }
 
 /// The compiler could not prove `Send` for a call whose error is a `dyn Error`, inside a task.

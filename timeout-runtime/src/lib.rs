@@ -45,8 +45,8 @@ pub use outcome::{CallStatus, Cause, InvalidLimit, Outcome, TimeoutError};
 pub use outcome::{FromTimeout, Returned, panic_on_timeout};
 pub use registry::Registration;
 pub use time::{Deadline, InvalidDeadline};
+pub use timeout::Timeout;
 pub use timeout::within::{TimeoutFutureExt, within, within_blocking};
-pub use timeout::{Runner, Timeout, place};
 pub use token::{CancelToken, DropGuard};
 
 #[cfg(feature = "macros")]

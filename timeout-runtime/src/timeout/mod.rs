@@ -1,11 +1,11 @@
 //! [`Timeout`]: the policy behind the attribute, usable without it.
 
-pub mod place;
-mod runner;
+mod place;
+mod runners;
 pub(crate) mod within;
 
 use std::fmt;
-use std::future::Future;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,32 +13,30 @@ use crate::call::options::CallOptions;
 use crate::event::Event;
 use crate::event::clock::OwnClock;
 use crate::event::listener::Own;
-use crate::outcome::Outcome;
-use crate::outcome::{InvalidLimit, TimeoutError};
+use crate::outcome::InvalidLimit;
 use crate::terms::{Policy, PolicyRef};
-use crate::token::CancelToken;
 
 #[cfg(feature = "tokio")]
 use place::AsTask;
 use place::{ByDefault, Inline, OnWorker};
 
-pub use runner::Runner;
-
 /// A named limit and the policy around it, as a value: what the attribute sets, for operations that
 /// are closures.
 ///
 /// Four methods run an operation. `call` and `call_async` give a `Result`; `outcome` and
-/// `outcome_async` give an [`Outcome`], which tells all endings apart. Each operation takes its
-/// [`CancelToken`]. A selector in front of them chooses the place:
+/// `outcome_async` give an [`Outcome`](crate::Outcome), which tells all endings apart. Each
+/// operation takes its [`CancelToken`](crate::CancelToken). A selector chooses the place:
 ///
 /// | place | sync: `call`, `outcome` | async: `call_async`, `outcome_async` |
 /// |---|---|---|
-/// | none | on a worker | polled in place |
+/// | none | on a worker: `Send + 'static` | polled in place; may borrow |
 /// | [`inline()`](Self::inline) | on the caller's thread; may borrow | polled in place; may borrow |
 /// | [`on_worker()`](Self::on_worker) | on a worker: `Send + 'static` | on a worker: the closure is `Send + 'static`, its future need not be `Send` |
 /// | `as_task()` | | a Tokio task: closure and future are `Send + 'static` |
 ///
-/// [`on_late`](Self::on_late) adds a function for results that come too late.
+/// [`on_late`](Self::on_late) adds a function for results that come too late. Selectors and
+/// `on_late` return a policy. It can be kept, and used for any number of calls. `P` is its place,
+/// and `L` is its function for late results.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,11 +53,13 @@ pub use runner::Runner;
 /// # Ok::<(), timeout_runtime::InvalidLimit>(())
 /// ```
 #[derive(Clone)]
-pub struct Timeout {
+pub struct Timeout<P = ByDefault, L = ()> {
     policy: Arc<Policy>,
     limit: Duration,
     grace: Duration,
     max_abandoned: Option<usize>,
+    late: L,
+    place: PhantomData<fn() -> P>,
 }
 
 impl Timeout {
@@ -75,10 +75,14 @@ impl Timeout {
             limit,
             grace: Duration::ZERO,
             max_abandoned: None,
+            late: (),
+            place: PhantomData,
         }
         .with_limit(limit)
     }
+}
 
+impl<P, L> Timeout<P, L> {
     /// Changes the limit. [`Duration::MAX`] means no limit.
     ///
     /// # Errors
@@ -167,8 +171,71 @@ impl Timeout {
         .grace(self.grace)
     }
 
-    /// Runs the operation of the next call where its caller is: a sync one on the caller's thread,
-    /// an async one polled in place. It may borrow.
+    /// Gives late results to `function`: results that the caller does not get, because its call has
+    /// ended before. Without it, a late result is dropped. A second function replaces the first.
+    ///
+    /// A clone of `function` runs at most once for each call, on the thread where the operation
+    /// ends, before the late event. A panic of `function` changes no outcome.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// struct Connection;
+    ///
+    /// let connect = Timeout::new("connect", Duration::from_secs(5))?;
+    /// let pool = Arc::new(Mutex::new(vec![Connection]));
+    /// let back = Arc::clone(&pool);
+    /// let connection: Result<Option<Connection>, TimeoutError> = connect
+    ///     .on_late(move |late| back.lock().unwrap().extend(late.ok().flatten()))
+    ///     .call(move |_| Ok(pool.lock().unwrap().pop()));
+    /// assert!(connection.unwrap().is_some());
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
+    ///
+    /// Inline, `function` may borrow:
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// let scan = Timeout::new("scan", Duration::from_millis(10))?;
+    /// let late = Cell::new(None);
+    /// let outcome = scan.inline().on_late(|result| late.set(Some(result))).outcome(|token| {
+    ///     while !token.is_cancelled() {}
+    ///     Ok::<u32, TimeoutError>(7)
+    /// });
+    /// assert!(outcome.timeout_error().is_some());
+    /// assert_eq!(late.take(), Some(Ok(7)));
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
+    #[must_use]
+    pub fn on_late<T, E, G>(&self, function: G) -> Timeout<P, G>
+    where
+        G: Fn(Result<T, E>) + Clone,
+    {
+        self.with(function)
+    }
+
+    /// The same policy for the place `Q`, with the function `late` for late results.
+    fn with<Q, G>(&self, late: G) -> Timeout<Q, G> {
+        Timeout {
+            policy: Arc::clone(&self.policy),
+            limit: self.limit,
+            grace: self.grace,
+            max_abandoned: self.max_abandoned,
+            late,
+            place: PhantomData,
+        }
+    }
+}
+
+/// Selectors.
+impl<P, L: Clone> Timeout<P, L> {
+    /// Runs operations where their caller is: a sync one on the caller's thread, an async one
+    /// polled in place. They may borrow.
     ///
     /// The caller gets its error only when a sync operation returns, or when a poll does.
     ///
@@ -176,18 +243,20 @@ impl Timeout {
     /// use std::time::Duration;
     /// use timeout_runtime::{Timeout, TimeoutError};
     ///
-    /// let sum = Timeout::new("sum", Duration::from_secs(5))?;
-    /// let rows = vec![1, 2, 3];
-    /// let total = sum.inline().call(|_token| Ok::<u32, TimeoutError>(rows.iter().sum()));
-    /// assert_eq!(total, Ok(6));
+    /// let sum = Timeout::new("sum", Duration::from_secs(5))?.inline();
+    /// for rows in [vec![1, 2, 3], vec![4]] {
+    ///     let total = sum.call(|_token| Ok::<u32, TimeoutError>(rows.iter().sum()));
+    ///     assert!(total.is_ok());
+    /// }
     /// # Ok::<(), timeout_runtime::InvalidLimit>(())
     /// ```
-    pub fn inline(&self) -> Runner<'_, Inline> {
-        Runner::new(self)
+    #[must_use]
+    pub fn inline(&self) -> Timeout<Inline, L> {
+        self.with(self.late.clone())
     }
 
-    /// Runs the operation of the next call on a worker thread. An async one is built and polled
-    /// there: its future need not be `Send`, and may block.
+    /// Runs operations on a worker thread. An async one is built and polled there: its future need
+    /// not be `Send`, and may block.
     ///
     /// ```
     /// use std::rc::Rc;
@@ -209,13 +278,13 @@ impl Timeout {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn on_worker(&self) -> Runner<'_, OnWorker> {
-        Runner::new(self)
+    #[must_use]
+    pub fn on_worker(&self) -> Timeout<OnWorker, L> {
+        self.with(self.late.clone())
     }
 
-    /// Spawns the operation of the next call on the Tokio runtime around the call. Async operations
-    /// only. Outside a runtime the call is not started, with
-    /// [`Cause::NoRuntime`](crate::Cause::NoRuntime).
+    /// Spawns operations on the Tokio runtime around the call. Async operations only. Outside a
+    /// runtime a call is not started, with [`Cause::NoRuntime`](crate::Cause::NoRuntime).
     ///
     /// ```
     /// use std::time::Duration;
@@ -230,117 +299,13 @@ impl Timeout {
     /// # }
     /// ```
     #[cfg(feature = "tokio")]
-    pub fn as_task(&self) -> Runner<'_, AsTask> {
-        Runner::new(self)
-    }
-
-    /// Gives a late result of the next call to `function`: a result that the caller does not get,
-    /// because the call has ended before. See [`Runner::on_late`].
-    ///
-    /// ```
-    /// use std::sync::{Arc, Mutex};
-    /// use std::time::Duration;
-    /// use timeout_runtime::{Timeout, TimeoutError};
-    ///
-    /// struct Connection;
-    ///
-    /// let connect = Timeout::new("connect", Duration::from_secs(5))?;
-    /// let pool = Arc::new(Mutex::new(vec![Connection]));
-    /// let back = Arc::clone(&pool);
-    /// let connection: Result<Option<Connection>, TimeoutError> = connect
-    ///     .on_late(move |late| back.lock().unwrap().extend(late.ok().flatten()))
-    ///     .call(move |_| Ok(pool.lock().unwrap().pop()));
-    /// assert!(connection.unwrap().is_some());
-    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
-    /// ```
-    pub fn on_late<T, E, G>(&self, function: G) -> Runner<'_, ByDefault, G>
-    where
-        G: FnOnce(Result<T, E>),
-    {
-        self.runner().on_late(function)
-    }
-
-    fn runner(&self) -> Runner<'_, ByDefault> {
-        Runner::new(self)
-    }
-
-    /// Runs a sync operation on a worker thread; the calling thread is parked until the outcome.
-    ///
-    /// # Errors
-    ///
-    /// The operation's own error, or the [`TimeoutError`] converted if there is no result in time.
-    ///
-    /// # Panics
-    ///
-    /// If `op` panics while the caller waits, with that panic.
-    pub fn call<T, E, F>(&self, op: F) -> Result<T, E>
-    where
-        F: FnOnce(CancelToken) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<TimeoutError> + fmt::Debug + Send + 'static,
-    {
-        self.runner().call(op)
-    }
-
-    /// As [`call`](Self::call), with an [`Outcome`].
-    ///
-    /// # Panics
-    ///
-    /// If `op` panics while the caller waits, with that panic.
-    pub fn outcome<T, E, F>(&self, op: F) -> Outcome<T, E>
-    where
-        F: FnOnce(CancelToken) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: fmt::Debug + Send + 'static,
-    {
-        self.runner().outcome(op)
-    }
-
-    /// Runs an async operation, polled in place; it may borrow. The clock starts at the first poll,
-    /// which also calls `op`. At the limit the token is cancelled, the future is polled once more,
-    /// and dropped.
-    ///
-    /// Cancel safe if the operation is: dropping the call cancels the operation's token and drops
-    /// the operation.
-    ///
-    /// # Errors
-    ///
-    /// The operation's own error, or the [`TimeoutError`] converted if there is no result in time.
-    ///
-    /// # Panics
-    ///
-    /// If the operation panics, with that panic.
-    pub fn call_async<T, E, F, Fut>(
-        &self,
-        op: F,
-    ) -> impl Future<Output = Result<T, E>> + use<T, E, F, Fut>
-    where
-        F: FnOnce(CancelToken) -> Fut,
-        Fut: Future<Output = Result<T, E>>,
-        E: From<TimeoutError> + fmt::Debug,
-    {
-        self.runner().call_async(op)
-    }
-
-    /// As [`call_async`](Self::call_async), with an [`Outcome`].
-    ///
-    /// # Panics
-    ///
-    /// If the operation panics, with that panic.
-    pub fn outcome_async<T, E, F, Fut>(
-        &self,
-        op: F,
-    ) -> impl Future<Output = Outcome<T, E>> + use<T, E, F, Fut>
-    where
-        F: FnOnce(CancelToken) -> Fut,
-        Fut: Future<Output = Result<T, E>>,
-        E: fmt::Debug,
-    {
-        self.runner().outcome_async(op)
+    #[must_use]
+    pub fn as_task(&self) -> Timeout<AsTask, L> {
+        self.with(self.late.clone())
     }
 }
 
-impl fmt::Debug for Timeout {
+impl<P, L> fmt::Debug for Timeout<P, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timeout")
             .field("name", &self.policy.name)
