@@ -1,6 +1,6 @@
-//! Compares the compiler's messages about mistakes in uses of `#[timeout]`. Each folder holds a
-//! family of rules, and each file one mistake. A correct use has the same file name if it shows the
-//! remedy.
+//! Compares the compiler's messages about mistakes in uses of `#[timeout]` and of `Timeout`. Each
+//! folder holds a family of rules, and each file one mistake. A correct use has the same file name
+//! if it shows the remedy.
 //!
 //! To rewrite the messages for review, run the tests with `TRYBUILD=overwrite`.
 
