@@ -179,6 +179,8 @@ fn number(text: &str) -> u32 {
     number.unwrap_or_else(|_| panic!("{text:?} is not a number"))
 }
 
+// Fails if a limit, a text, the curve or an axis is elsewhere in the plot, or if the advice is for
+// another rate than the one in the table.
 #[test]
 fn choose_limit_recommends_the_limit_in_its_plot() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("choose_limit.svg");
@@ -233,6 +235,7 @@ fn choose_limit_recommends_the_limit_in_its_plot() {
     plot.assert_cuts(recommended, 1.0);
 }
 
+// Fails if the file is opened after the measurement.
 #[test]
 fn choose_limit_reports_an_unwritable_path_first() {
     let mut command = example("choose_limit", Path::new("."));

@@ -87,6 +87,7 @@ annotated! {
     }
 }
 
+// Fails if `on_late` runs inside its call, or if it is not dropped after the call.
 #[test]
 fn a_late_result_is_given_to_on_late_once() {
     for way in EVERY_WAY {
@@ -307,6 +308,7 @@ fn on_late_is_not_called_for_a_panic_of_the_operation() {
     }
 }
 
+// Fails if the panic is not caught.
 #[test]
 fn a_panic_of_on_late_changes_no_outcome() {
     panics::record_panics();

@@ -193,6 +193,16 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
+    // Fails if, for example,
+    // - a success at the deadline loses to the caller, or a result after the return counts;
+    // - an error counts at or after the deadline, or after the cancellation;
+    // - a call starts at its deadline, or with a cancelled token;
+    // - the grace is ignored, doubled or passes the enclosing deadline;
+    // - an inherited deadline is reported as `TimedOut`, or the own limit wins at equal instants;
+    // - a shared deadline, `inherit = false` or `cancel = false` has no effect;
+    // - a success does not disarm its token, or a dropped call does not cancel it;
+    // - the outcome event is missing or follows the late event, or a late panic is not reported;
+    // - an inline call waits for ever, or keeps a late value.
     #[test]
     fn every_call_follows_the_rules(scenario in scenario()) {
         let notes = play(&scenario);

@@ -94,6 +94,8 @@ fn try_seed(seed: u64) -> Vec<Option<CallStatus>> {
     })
 }
 
+// Fails if the operation does not read the clock at its end, or if the error has the time of the
+// caller. Fails if the token is cancelled after the event, or if two late events are emitted.
 #[test]
 fn calls_that_end_close_to_their_limits_keep_the_rules() {
     if let Ok(seed) = env::var(VARIABLE) {

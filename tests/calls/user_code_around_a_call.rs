@@ -129,6 +129,7 @@ fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Ca
     }
 }
 
+// Fails if an error is converted under a lock, which a panic poisons.
 #[test]
 fn a_conversion_that_panics_or_makes_calls_changes_no_outcome() {
     conversions("around::fault", &EVERY_WAY, |way| {

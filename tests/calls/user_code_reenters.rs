@@ -18,6 +18,7 @@ use timeout_runtime::{CallStatus, CancelToken, EventKind, Outcome, Timeout, Time
 use user_code::{Act, caught, works};
 
 /// The calls of a clock emit events that need timestamps too, which used to recurse for ever.
+// Fails if the clock of a policy is read for calls that the clock makes itself.
 #[test]
 fn a_clock_that_makes_calls_of_its_own_policy_does_not_recurse_for_ever() {
     for way in EVERY_WAY {
@@ -52,6 +53,7 @@ fn a_clock_that_makes_calls_of_its_own_policy_does_not_recurse_for_ever() {
 }
 
 /// Limits must not depend on timestamps.
+// Fails if the elapsed time is computed from timestamps.
 #[test]
 fn a_clock_that_jumps_ends_no_call() {
     for way in EVERY_WAY {
@@ -98,6 +100,7 @@ impl Drop for Reason {
 }
 
 /// The last holder may be user code, which then gets the panic, or a token.
+// Fails if the runtime drops a reason without catching its panic.
 #[test]
 fn a_reason_that_panics_or_makes_calls_when_dropped_changes_no_outcome() {
     for way in EVERY_WAY {
@@ -140,6 +143,7 @@ impl Drop for Wakes {
     }
 }
 
+// Fails if the runtime drops a waker without catching its panic.
 #[test]
 fn a_waker_that_panics_or_makes_calls_changes_no_outcome() {
     let runtime = support::runtime();
@@ -179,6 +183,7 @@ fn a_waker_that_panics_or_makes_calls_changes_no_outcome() {
 }
 
 /// Callbacks at a deadline, at a cancellation, and on a cancelled token.
+// Fails if callbacks run under a lock.
 #[test]
 fn a_callback_may_use_the_whole_api() {
     for way in EVERY_WAY {
@@ -233,6 +238,7 @@ impl Drop for Acts {
 }
 
 /// No lock or borrow may be held while a late value, error or payload is formatted or dropped.
+// Fails if late values are dropped under a lock.
 #[test]
 fn a_late_result_may_use_the_whole_api() {
     let ends: [fn(Acts) -> Result<Acts, Acts>; 3] = [Ok, Err, |acts| panic_any(acts)];
@@ -260,6 +266,7 @@ fn a_late_result_may_use_the_whole_api() {
 }
 
 /// A listener that runs user code at each event: of a success, of a timeout and of a late result.
+// Fails if listeners run under a lock.
 #[test]
 fn a_listener_may_use_the_whole_api() {
     for way in EVERY_WAY {
@@ -294,6 +301,7 @@ annotated! {
     }
 }
 
+// Fails if fallbacks run under a lock.
 #[test]
 fn a_fallback_may_use_the_whole_api() {
     for way in TIMED {

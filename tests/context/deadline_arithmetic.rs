@@ -1,5 +1,9 @@
 //! Deadlines are never early and never overflow, on either clock and when they change clocks.
 
+// Tests of this file fail if a deadline passes 1 ms early, if `has_passed` is false at the deadline
+// itself, if a sum wraps, or if an instant in the past is lost. They fail if a change of clock
+// halves or doubles the time left.
+
 use crate::support;
 use std::time::{Duration, Instant};
 

@@ -82,6 +82,7 @@ fn a_jump_of_the_wall_clock_gives_a_child_no_more_time() {
     assert_eq!(left(moved(&text, -1_000_000)), [Duration::ZERO; 2]);
 }
 
+// Fails if a malformed deadline, or one that no clock can represent, counts as "never" or as unset.
 #[test]
 fn a_child_rejects_a_malformed_deadline() {
     let most = u64::MAX;
@@ -100,6 +101,7 @@ fn a_child_rejects_a_malformed_deadline() {
     }
 }
 
+// Fails if the value counts as unset.
 #[cfg(unix)]
 #[test]
 fn a_child_rejects_a_deadline_that_is_not_unicode() {

@@ -90,6 +90,7 @@ impl Drop for AtTheEnd {
     }
 }
 
+// Fails if the guard that a propagator returned is forgotten.
 #[test]
 fn captured_values_are_in_place_everywhere_and_removed_afterwards() {
     in_own_process(|| {
@@ -129,6 +130,7 @@ fn captured_values_propagate_to_nested_calls() {
 }
 
 /// A caller must not continue while its captured values, such as a span, are still in use.
+// Fails if guards are dropped in the order of their creation, or if captured values are leaked.
 #[test]
 fn captured_values_are_exited_and_dropped_before_the_caller_continues() {
     in_own_process(|| {
@@ -253,6 +255,7 @@ fn a_tasks_variables_are_dropped_inside_its_context() {
     });
 }
 
+// Fails if the late event is emitted after the guards are dropped.
 #[test]
 fn a_late_event_is_emitted_inside_the_captured_context() {
     in_own_process(|| {
@@ -312,6 +315,7 @@ fn the_late_event_of_a_dropped_call_is_emitted_inside_the_captured_context() {
     });
 }
 
+// Fails if the captured values are kept until the caller has the result.
 #[test]
 fn a_result_is_published_after_captured_values_are_dropped() {
     in_own_process(|| {
@@ -435,6 +439,7 @@ fn assert_propagated(way: Way, ends: Ends, why: &str) {
     }
 }
 
+// Fails if a panic in any of these places is not caught.
 #[test]
 fn a_panicking_propagator_changes_no_outcome_and_no_other_propagator() {
     in_own_process(|| {
@@ -464,6 +469,7 @@ fn a_panicking_propagator_changes_no_outcome_and_no_other_propagator() {
 }
 
 /// Propagators must not be called for their own calls without end, nor under a lock.
+// Fails if a propagator is called for calls that it makes itself.
 #[test]
 fn a_propagator_may_make_calls_and_be_added_or_removed() {
     in_own_process(|| {

@@ -1,6 +1,9 @@
 //! Tokens and calls work in the destructors of thread-locals, at the very end of a thread.
 //! This file is separate: a fault here ends the process.
 
+// Tests of this file fail if the frames or the muted functions of a thread are in a list with a
+// destructor: that list is gone while other thread-locals are destroyed.
+
 use crate::own_process::in_own_process;
 use crate::support;
 use std::cell::{Cell, RefCell};

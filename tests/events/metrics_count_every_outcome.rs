@@ -47,6 +47,7 @@ fn metrics_of(name: &str) -> Vec<String> {
     lines
 }
 
+// Fails if calls that did not start have a duration.
 #[test]
 fn every_outcome_is_counted_once_with_its_duration() {
     numbers();
@@ -135,6 +136,7 @@ fn dropped_and_cancelled_calls_are_counted() {
     );
 }
 
+// Fails if the gauge never falls.
 #[test]
 fn the_gauge_follows_the_number_of_abandoned_operations() {
     numbers();

@@ -28,6 +28,7 @@ fn abandon() -> Sender<()> {
 
 /// The gauge used to fall below zero: it counted down operations that the recorder had not counted
 /// up.
+// Fails if the gauge is counted up and down, and not set.
 #[test]
 fn the_gauge_is_exact_in_a_recorder_that_is_installed_later() {
     in_own_process(|| {

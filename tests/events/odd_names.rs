@@ -61,6 +61,7 @@ fn any_name_works_and_is_unchanged_in_events() {
 }
 
 /// Line breaks in the message of an error or a panic used to break the printed event.
+// Fails if texts of users are not escaped.
 #[test]
 fn any_message_is_printed_on_one_line() {
     in_own_process(|| {

@@ -94,6 +94,7 @@ impl Visit for Seen {
     }
 }
 
+// Fails if an operation gets the span and not the subscriber, or the subscriber and not the span.
 #[test]
 fn an_operation_inherits_its_callers_tenant_span_subscriber_and_runtime() {
     in_own_process(|| {
@@ -183,6 +184,7 @@ fn assert_recorded(seen: &[Seen], expected: &[(Level, &str, &str)]) {
     assert_eq!(seen, expected);
 }
 
+// Fails if an outcome has another level.
 #[test]
 fn successes_and_failures_are_recorded_with_their_fields() {
     in_own_process(|| {

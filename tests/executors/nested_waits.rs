@@ -114,6 +114,7 @@ async fn joined(report: BoxedReport) -> Result<u32, TimeoutError> {
 }
 
 /// The executor of a worker used to wait with `park`, and the inner wait consumed its wake-up.
+// Fails if all waits of a thread share one parker.
 #[test]
 fn a_future_on_a_worker_is_woken_while_one_of_its_polls_blocks() {
     #[timeout(name = "nested_waits::report", secs = 20, run = "worker")]

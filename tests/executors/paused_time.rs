@@ -1,5 +1,9 @@
 //! Paused Tokio time drives inline async calls from their first poll on, and no sync call.
 
+// Tests of this file fail if a deadline in paused time is taken for one of the system, if the scope
+// of a context wakes itself, or if nothing, or one blocking task of the runtime, holds paused time
+// while an operation is on a worker.
+
 use crate::support;
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;

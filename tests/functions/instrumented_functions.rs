@@ -370,6 +370,8 @@ where
 
 /// The span of a function that returns a future covered nothing, `ret` and `err` did not compile,
 /// and a pattern was a field `__arg1`, which needed `Debug`.
+// Fails if the future of an expansion is not an `async` block at its end, if a pattern gets a
+// generated name, or if the braces of the body are not those of the user.
 #[test]
 fn a_span_covers_the_operation_in_either_order() {
     for calls in [calls::<Above>(&above::FREE), calls::<Below>(&below::FREE)] {

@@ -211,6 +211,8 @@ fn plain(text: &str) -> String {
     plain.replace(PLAIN, "")
 }
 
+// Fails if the expansion has an `allow`, a last expression in place of a `return`, or a parameter
+// that lints see.
 #[test]
 fn an_annotated_function_has_the_lints_of_the_plain_one() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("lints");

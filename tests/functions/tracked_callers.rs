@@ -88,6 +88,7 @@ fn with_on_late() -> Place {
 }
 
 // The location used to be one in the standard library.
+// Fails if the runtime calls the fallback, and not the expansion.
 #[test]
 fn a_fallback_that_tracks_its_caller_sees_the_line_of_the_attribute() {
     let seen = [
@@ -168,6 +169,7 @@ mod without_fallback {
     pub(super) const TESTS: [fn(); 4] = [below, above, below_tokio, above_tokio];
 }
 
+// Fails if the panic is reported at the attribute.
 #[test]
 fn a_test_without_a_result_panics_at_its_own_line() {
     in_own_process(|| {
@@ -204,6 +206,7 @@ fn is_late() -> Result<(), TimeoutError> {
     Ok(())
 }
 
+// Fails if the runtime calls `on_late`, and not the expansion.
 #[test]
 fn an_on_late_that_tracks_its_caller_sees_the_line_of_the_attribute() {
     is_late().unwrap_err();

@@ -19,6 +19,7 @@ fn left(links: impl Fn()) -> usize {
     change.allocations.saturating_sub(change.deallocations)
 }
 
+// Fails if a link keeps our token.
 #[test]
 fn dropped_links_keep_no_memory() {
     in_own_process(|| {

@@ -28,6 +28,7 @@ impl Large {
 }
 
 /// The worker's stack used to overflow, where a plain thread of that stack size runs the function.
+// Fails if large operations and results do not move in a box.
 #[test]
 fn large_values_by_value_fit_on_a_worker() {
     for way in ["sync", "takes", "returns", "falls_back", "polled"] {

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 const IMPOSSIBLE: &str = "9000000000000000000";
 
 /// An async wait for a token with a deadline, or for a child of one, used to hang for ever.
+// Fails if the runtime does not try again to arm the timer of a token, or of the tokens above it.
+// Fails if an async or a blocking wait does not try that.
 #[test]
 fn without_any_thread_calls_end_in_time_and_tokens_are_cancelled() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_starved"));

@@ -40,6 +40,7 @@ fn assert_success(child: Child, what: &str) {
 }
 
 /// A call whose limit passed while the process was stopped used to end twice, or never.
+// Fails if a published result loses to the caller because the deadline has passed meanwhile.
 #[test]
 fn a_call_whose_process_is_stopped_past_its_limit_has_one_outcome() {
     thread::scope(|scope| {
@@ -66,6 +67,7 @@ fn a_call_whose_process_is_stopped_past_its_limit_has_one_outcome() {
 }
 
 /// An interrupted wait must not be taken for a finished one.
+// Fails if a wait ends after one wake-up, or sleeps for a microsecond and does not park.
 #[test]
 fn no_call_ends_early_under_repeated_signals() {
     let child = start("showered", "300");

@@ -2,6 +2,8 @@
 //! runs it on wasm32-wasip1. On other platforms calls get a worker; all other assertions are the
 //! same.
 
+// Fails on wasm32-wasip1 if the runtime reads the process id, which that target does not have.
+
 use std::cell::RefCell;
 use std::future::{Future, pending};
 use std::pin::pin;

@@ -35,6 +35,7 @@ fn a_tokio_token_cancels_calls_in_every_place() {
     }
 }
 
+// Fails if the link does not keep the future that waits for the token of Tokio.
 #[test]
 fn a_token_made_from_tokios_is_cancelled_with_it_and_not_the_reverse() {
     let root = CancellationToken::new();

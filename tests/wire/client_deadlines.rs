@@ -86,6 +86,7 @@ fn a_request_without_a_deadline_is_unchanged() {
     assert_eq!(own.headers(), with(&["soon", "later"]).headers());
 }
 
+// Fails if the layer keeps, or overwrites, every header.
 #[test]
 fn an_existing_header_is_kept_if_it_is_shorter() {
     let shorter = sent(&within(FAR), with(&["5M"])).unwrap();
@@ -117,6 +118,7 @@ fn carrying(context: CallContext) -> Request<()> {
 }
 
 /// The first layer used to remove the context, so the second layer sent another deadline or none.
+// Fails if a layer removes the context from the request.
 #[test]
 fn stacked_layers_all_use_the_requests_context() {
     let millis = DeadlineHeader::Millis(HeaderName::from_static("time-left-ms"));
@@ -185,6 +187,7 @@ fn a_second_layer_refuses_a_request_that_expired_after_the_first() {
 
 /// A server layer removes the request's context: a forwarded request uses its own context instead
 /// of the one of a client in the same process.
+// Fails if the server layer does not remove the context from the request.
 #[test]
 fn a_context_of_the_request_ends_at_the_layer_of_a_server() {
     let (sender, sent) = channel();
@@ -232,6 +235,7 @@ fn an_expired_request_is_not_sent() {
 
 /// Such a request used to be sent: the deadline had passed, and the timer thread had not yet
 /// cancelled the token.
+// Fails if the layer checks the token only, and not the remaining time.
 #[test]
 fn a_request_that_expired_before_the_timer_ran_is_not_sent() {
     for _ in 0..20 {
@@ -261,6 +265,7 @@ fn a_timed_out_call_sends_no_request() {
     assert_eq!(refusal, Some(Cause::DeadlineExceeded));
 }
 
+// Fails if the layer does not check the token.
 #[test]
 fn a_cancelled_request_is_not_sent() {
     let token = CancelToken::new();

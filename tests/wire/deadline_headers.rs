@@ -87,6 +87,7 @@ proptest! {
         }
     }
 
+    // Fails if the time is rounded down.
     #[test]
     fn the_encoded_time_is_rounded_up_by_less_than_one_unit(left in duration()) {
         for header in both() {
@@ -146,6 +147,7 @@ proptest! {
 
 type Mistake = fn(HeaderName) -> HeaderError;
 
+// Fails if 9 digits, a sign or a time that is too long is accepted.
 #[test]
 fn a_malformed_grpc_timeout_is_refused() {
     let cases: [(_, Mistake); 19] = [
@@ -175,6 +177,7 @@ fn a_malformed_grpc_timeout_is_refused() {
     }
 }
 
+// Fails if a sign, or a time that is too long, is accepted.
 #[test]
 fn a_malformed_millisecond_header_is_refused() {
     let cases: [(_, Mistake); 12] = [

@@ -86,6 +86,7 @@ fn header() -> impl Strategy<Value = DeadlineHeader> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
 
+    // Fails if a service sends a unit more than is left, or rounds up the time that it has read.
     #[test]
     fn a_forwarded_deadline_does_not_grow(
         header in header(),

@@ -207,6 +207,7 @@ fn a_tonic_client_timeout_becomes_the_servers_deadline() {
     }
 }
 
+// Fails if the layer adds a second header.
 #[test]
 fn a_tonic_request_timeout_is_kept_if_it_is_shorter() {
     let runtime = runtime();
@@ -240,6 +241,7 @@ fn a_tonic_requests_context_replaces_the_current_one() {
 
 /// Tonic has its own timeout for the same header; it used to drop the request and report
 /// `Cancelled`.
+// Fails if the deadline of the layer is later than that of tonic.
 #[test]
 fn the_layer_reports_deadline_exceeded_before_tonic_does() {
     #[timeout(name = "grpc::work", secs = 600)]
@@ -270,6 +272,7 @@ fn the_layer_reports_deadline_exceeded_before_tonic_does() {
 }
 
 /// Tonic ignores such a header.
+// Fails if a malformed header counts as none.
 #[test]
 fn a_server_refuses_a_malformed_grpc_timeout() {
     let runtime = runtime();

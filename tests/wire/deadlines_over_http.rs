@@ -174,6 +174,7 @@ fn a_server_decodes_every_valid_header() {
 }
 
 /// A malformed header never makes a request one without a deadline.
+// Fails if a malformed header counts as none.
 #[test]
 fn a_server_refuses_malformed_headers() {
     let grpc: [&[u8]; 18] = [

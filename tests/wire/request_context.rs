@@ -73,6 +73,7 @@ async fn as_task() -> Result<Found, TimeoutError> {
     Ok(Found::here(&cancel_token, spawned.expect("no panic")))
 }
 
+// Fails if the layer does not enter the deadline around the service.
 #[test]
 fn an_operation_inherits_its_requests_deadline_runtime_span_and_tenant() {
     integrate();

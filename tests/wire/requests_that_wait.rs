@@ -79,6 +79,7 @@ fn waiting_for_a_ready_service_is_not_counted_by_default() {
 }
 
 /// All ten requests used to run; the last one finished after 1000 seconds.
+// Fails if the wait is not counted, or if a service is called at the deadline.
 #[test]
 fn a_layer_that_counts_waiting_includes_the_wait() {
     paused_runtime().block_on(async {

@@ -66,6 +66,7 @@ async fn caller(uri: Uri) -> Result<StatusCode, BoxError> {
 
 /// The call that owns the limit times out; the server's nested call exceeds its deadline. The
 /// client's operation stays running, which keeps the connection open.
+// Fails if the layer does not enter the deadline around the service.
 #[test]
 fn a_caller_times_out_and_the_servers_call_exceeds_its_deadline() {
     let runtime = runtime();
@@ -169,6 +170,7 @@ impl Drop for Afterwards {
     }
 }
 
+// Fails if a future is dropped outside its context.
 #[test]
 fn only_cleanup_starts_after_a_client_disconnects() {
     let (sender, done) = channel();
@@ -195,6 +197,7 @@ fn only_cleanup_starts_after_a_client_disconnects() {
 }
 
 /// The calls run on the service's own threads, which continue when the service is dropped.
+// Fails if the layer does not enter the token around the service, or disarms its guard too early.
 #[test]
 fn calls_of_a_disconnected_client_are_cancelled_once() {
     let runtime = runtime();

@@ -79,7 +79,7 @@ fn clock() -> impl Service<Request<()>, Response = TextResponse, Error = Infalli
 
 /// A service that must not be called.
 fn out_of_reach() -> impl Service<Request<()>, Response = TextResponse, Error = Infallible> {
-    service_fn(async |_| -> Served { panic!("the service was called") })
+    service_fn(|_| -> future::Ready<Served> { panic!("the service was called") })
 }
 
 type Causes = Sender<(&'static str, Option<Cause>)>;
@@ -187,6 +187,7 @@ fn a_request_without_header_has_only_the_layers_deadline() {
     assert_eq!(serve(&layer, clock(), with_ms(60_000)).body(), "1");
 }
 
+// Fails if the layer does not read the enclosing context.
 #[test]
 fn the_context_around_the_layer_is_inherited() {
     let limit = |limit| CallContext::current().with_deadline(Deadline::after(limit));
@@ -203,6 +204,7 @@ fn the_context_around_the_layer_is_inherited() {
     assert_eq!(expired.status(), StatusCode::GATEWAY_TIMEOUT);
 }
 
+// Fails if the layer does not check the deadline on entry.
 #[test]
 fn an_expired_request_does_not_reach_the_service() {
     let plain = serve(&http(), out_of_reach(), with_ms(0));
@@ -225,6 +227,7 @@ fn an_expired_request_does_not_reach_the_service() {
 }
 
 /// A client takes HTTP status 200 without a gRPC status for an empty stream.
+// Fails if a refused gRPC request gets no status.
 #[test]
 fn a_grpc_request_is_refused_with_a_grpc_status() {
     let silent = http().respond_with(|refusal: Refusal| {
@@ -280,6 +283,7 @@ fn percent_signs_in_a_grpc_message_are_escaped() {
     assert_eq!(served.headers()["grpc-message"], message);
 }
 
+// Fails if a malformed header counts as none.
 #[test]
 fn a_malformed_header_is_refused() {
     let asked = request("x-envoy-expected-rq-timeout-ms", "-5");
@@ -315,6 +319,7 @@ fn the_deadline_cancels_every_operation_and_sends_a_response() {
     work.assert_cancelled(Cause::DeadlineExceeded);
 }
 
+// Fails if operations of the request do not inherit a token.
 #[test]
 fn a_disconnected_client_cancels_every_operation() {
     let (work, service) = Work::service();
@@ -336,6 +341,7 @@ fn a_disconnected_client_without_a_deadline_cancels_every_operation() {
     work.assert_cancelled(Cause::Cancelled);
 }
 
+// Fails if there is no last poll.
 #[test]
 fn a_service_is_polled_once_more_after_the_cancellation() {
     let seen_cancelled = Gate::new();
@@ -388,6 +394,7 @@ fn a_busy_service_is_cancelled_before_it_is_dropped() {
 }
 
 /// The first poll comes after the deadline, as behind a queue; the service used to run anyway.
+// Fails if the first poll takes place after the deadline.
 #[test]
 fn a_service_does_not_start_after_the_deadline() {
     fn begun() -> Served {
@@ -488,6 +495,7 @@ fn a_late_response_cancels_remaining_operations_with_deadline_exceeded() {
     }
 }
 
+// Fails if the layer returns late responses.
 #[test]
 fn a_response_after_the_deadline_is_refused() {
     let service = service_fn(async |_| {
@@ -498,6 +506,7 @@ fn a_response_after_the_deadline_is_refused() {
     assert_eq!(served.status(), StatusCode::GATEWAY_TIMEOUT);
 }
 
+// Fails if the guard of the request is not disarmed.
 #[test]
 fn a_response_in_time_cancels_nothing() {
     let (sender, contexts) = channel();

@@ -67,6 +67,7 @@ fn send(listener: &TcpListener, part: &str) -> TcpStream {
 }
 
 /// The part received so far is not returned as a response.
+// Fails if every error counts as a request that was not sent.
 #[test]
 fn a_broken_connection_is_an_error_of_the_client() {
     for part in PARTS {

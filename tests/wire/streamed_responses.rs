@@ -192,6 +192,7 @@ fn assert_expired(frame: Option<Result<Frame<Bytes>, BoxError>>) {
     assert_eq!(error.downcast_ref(), Some(&Refusal::Expired));
 }
 
+// Fails if a body that is not gRPC ends with trailers, or if the body is kept after its end.
 #[test]
 fn a_stream_ends_with_an_error_at_the_deadline() {
     paused_runtime().block_on(async {
@@ -248,6 +249,8 @@ fn assert_trailers(last: Result<Frame<Bytes>, BoxError>, status: &str, message: 
     assert_eq!(trailers.len(), 2);
 }
 
+// Fails if a gRPC body ends with an error of the transport, or if the layer compares content types
+// with case.
 #[test]
 fn a_grpc_stream_ends_with_deadline_exceeded_at_the_deadline() {
     for kind in KINDS {
@@ -256,6 +259,7 @@ fn a_grpc_stream_ends_with_deadline_exceeded_at_the_deadline() {
 }
 
 /// The trailers used to be empty, so the truncated response looked complete.
+// Fails if such a stream ends without a status.
 #[test]
 fn a_grpc_stream_ends_with_a_status_even_if_the_refusal_has_none() {
     for kind in KINDS {
@@ -279,6 +283,7 @@ macro_rules! refusal {
 
 /// `grpc-status: 0` would mark the truncated response as complete; clients disagree about other
 /// values.
+// Fails if the stream ends with the status `0`, with two statuses or with a malformed one.
 #[test]
 fn a_grpc_stream_never_ends_with_a_status_other_than_an_error() {
     let layers = [
@@ -363,6 +368,7 @@ fn a_stream_of_another_content_type_ends_with_an_error() {
     }
 }
 
+// Fails if the first poll takes place after the deadline.
 #[test]
 fn a_stream_does_not_start_after_the_deadline() {
     paused_runtime().block_on(async {
@@ -401,6 +407,7 @@ fn a_response_with_its_declared_length_is_complete() {
     });
 }
 
+// Fails if the layer does not count the declared length.
 #[test]
 fn a_client_that_received_the_declared_length_cancels_nothing() {
     runtime().block_on(async {
@@ -487,6 +494,7 @@ fn a_stream_is_polled_in_its_requests_context_and_once_more_after_the_deadline()
 }
 
 /// The last poll used to come microseconds before the timer thread cancelled the token.
+// Fails if the last poll comes before the cancellation.
 #[test]
 fn a_busy_stream_is_cancelled_before_it_is_dropped() {
     for _ in 0..20 {
@@ -506,6 +514,7 @@ fn a_busy_stream_is_cancelled_before_it_is_dropped() {
     }
 }
 
+// Fails if a frame after the deadline is sent.
 #[test]
 fn a_late_frame_is_dropped() {
     let late = stream([], After::Late);
@@ -517,6 +526,7 @@ fn a_late_frame_is_dropped() {
     });
 }
 
+// Fails if the guard of the request is disarmed at the head of the response.
 #[test]
 fn a_stream_whose_client_disconnects_cancels_the_operations() {
     for limit in [FAR, Duration::MAX] {
@@ -531,6 +541,7 @@ fn a_stream_whose_client_disconnects_cancels_the_operations() {
     }
 }
 
+// Fails if the guard of the request is kept after the end of the stream.
 #[test]
 fn a_stream_that_ends_in_time_cancels_nothing() {
     let outcomes = [
@@ -593,6 +604,7 @@ fn a_streams_error_is_returned_and_cancels_nothing() {
     });
 }
 
+// Fails if the deadline wakes no task.
 #[test]
 fn an_http_stream_breaks_off_at_the_deadline() {
     let runtime = runtime();

@@ -47,6 +47,7 @@ fn abandoned_operations_are_listed_until_they_have_ended() {
 
 /// An operation stayed in the list while its late event was emitted, so a retry from a listener was
 /// refused.
+// Fails if `drain` does not wait for late events, or if the event comes before the removal.
 #[test]
 fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
     in_own_process(|| {

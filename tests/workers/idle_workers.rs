@@ -37,6 +37,7 @@ fn threads() -> usize {
 }
 
 /// The threads of a burst used to stay for ever.
+// Fails if an idle worker never ends.
 #[test]
 fn after_a_burst_all_workers_end() {
     in_own_process(|| {
@@ -67,6 +68,7 @@ fn thread_of(way: Way) -> ThreadId {
 }
 
 /// A job given to a worker that is about to end must not be lost.
+// Fails if a worker ends although a caller has claimed it.
 #[test]
 fn no_job_is_lost_to_a_worker_that_ends() {
     in_own_process(|| {

@@ -115,6 +115,8 @@ fn assert_recovers(
 }
 
 /// Stuck calls of one name must not take the workers of all others.
+// Fails if no number of abandoned operations is too many, if the default is not half of the cap, or
+// if abandoned operations of other names count.
 #[test]
 fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
     in_own_process(|| {
@@ -141,6 +143,8 @@ fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
 }
 
 /// Callers must not wait in a full pool past their limit, and no worker may be lost.
+// Fails if a caller waits 30 s longer, if a queued call reports `TimedOut` and not `NoWorker`, or
+// if a worker is lost while an operation is abandoned.
 #[test]
 fn with_every_worker_stuck_callers_are_refused_and_workers_recover() {
     in_own_process(|| {

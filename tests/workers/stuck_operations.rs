@@ -20,6 +20,7 @@ fn abandoned(name: &str) -> usize {
 }
 
 /// A caller used to wait for an operation that never stops, and such an operation counted as ended.
+// Fails if a caller waits 30 s longer.
 #[test]
 fn stuck_operations_free_their_callers_and_are_counted_until_they_end() {
     in_own_process(|| {

@@ -48,6 +48,7 @@ fn a_hook_runs_once_on_each_worker() {
     });
 }
 
+// Fails if the panic is not caught.
 #[test]
 fn a_panicking_hook_costs_no_thread_and_no_call() {
     in_own_process(|| {
@@ -84,6 +85,7 @@ fn call_from_hook() -> Result<(), &'static str> {
     holds(workers::start(1).is_err(), "start")
 }
 
+// Fails if the runtime does not detect that a call comes from a hook.
 #[test]
 fn a_hook_may_make_calls() {
     in_own_process(|| {

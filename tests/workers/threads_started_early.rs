@@ -28,6 +28,7 @@ impl Names {
 }
 
 /// Threads used to inherit the priority and the signal mask of the first caller.
+// Fails if a thread does not run the hook, or if `start` returns before its workers are idle.
 #[test]
 fn threads_started_early_run_the_hook_once_and_serve_all_calls() {
     in_own_process(|| {

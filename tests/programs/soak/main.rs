@@ -5,6 +5,11 @@
 //! takes stock: every call has one outcome, which its caller received; every operation and every
 //! value is accounted for; and no memory, thread or file is kept.
 
+// Fails, for example, if a dropped call emits no event, if a result without a caller is not
+// reported, if a late event is emitted twice, or if every success counts. Fails if a late value is
+// forgotten, if an ended operation stays in the list of abandoned ones, if a token stays linked to
+// its parent, or if the timer keeps disarmed alarms.
+
 mod caller;
 mod course;
 mod ledger;

@@ -68,6 +68,7 @@ fn bound(words: &[Word], name: &str) -> Vec<Option<usize>> {
 
 // The body was an argument of `pin!`. An editor then expanded the body twice, and renaming a `mut`
 // argument deleted its `mut`.
+// Fails if the body is inside `pin!`.
 #[test]
 fn no_argument_is_bound_inside_a_macro_call() {
     for run in ["inline", "task", "worker"] {
@@ -94,6 +95,7 @@ fn no_argument_is_bound_inside_a_macro_call() {
 
 // Renaming an argument did not rename it in the attribute: the mention there was another variable
 // than the one in the body.
+// Fails if a mention is bound by another identifier.
 #[test]
 fn a_mention_in_an_option_is_repeated_after_the_binding() {
     for (args, mentions) in [
@@ -122,6 +124,7 @@ fn a_mention_in_an_option_is_repeated_after_the_binding() {
 }
 
 // The name in the attribute had no meaning, and renaming the token in the body broke the code.
+// Fails if the token is bound by another identifier.
 #[test]
 fn the_token_is_bound_by_the_name_in_the_attribute() {
     for function in [
@@ -163,6 +166,7 @@ fn places(expansion: TokenStream) -> Vec<std::ops::Range<usize>> {
 // An editor replaces code that it cannot parse by `__ra_fixup`, and puts the code back into the
 // expansion. A function whose whole body was replaced counted as a function without a body, so
 // completion did not work in it.
+// Fails if a replaced body is refused, or if its place is given to another token.
 #[test]
 fn a_body_that_an_editor_has_replaced_is_a_body() {
     for (args, name) in [
@@ -261,6 +265,7 @@ fn completing(args: &str, item: &str) -> (String, String, usize) {
 
 // The two expansions differed before a half-typed value, and the editor looked up its type at the
 // wrong position.
+// Fails if one of two expansions has other text before the cursor.
 #[test]
 fn a_half_typed_value_is_completed_among_the_arguments() {
     for args in [
@@ -347,6 +352,7 @@ fn option_words_are_completed_where_they_are_typed() {
 }
 
 /// Hovering over an option word showed no documentation.
+// Fails if an option has no documented constant.
 #[test]
 fn each_option_word_names_a_documented_constant() {
     let source = "#[timeout(name = \"f\", ms = 5, na, crate = facade, r#run = \"inline\", run = \"inline\")] fn f() -> u8 { 5 }";

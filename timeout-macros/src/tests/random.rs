@@ -4,6 +4,9 @@
 //! random` tries new cases for a minute. A failure is reported with its seed and in as few tokens
 //! as possible. `TIMEOUT_FUZZ_SEED` tries only that seed.
 
+// Tests of this file fail if a mistake is reported twice, not at all or elsewhere, if the item is
+// left out or emitted twice, if a large integer causes a panic, or if a unit is wrong.
+
 mod chance;
 mod durations;
 mod function;
