@@ -17,7 +17,7 @@ use super::TokenParam;
 use super::convert::IntoReturn;
 use super::inline::{decide, start_with_token};
 use super::options::CallOptions;
-use super::report::{Classify, is_value};
+use super::report::Classify;
 use super::view::{Caller, Progress, Wait};
 
 /// A call whose operation is polled in place. It is stored beside the future of the operation,
@@ -154,10 +154,7 @@ impl InlineCall {
         }
         loop {
             let (value, panic) = match self.frame.inside(|| op.as_mut().poll(context)) {
-                // A value that a poll returns counts at any time.
-                Ok(Poll::Ready(value))
-                    if self.frame.is_unobserved() && is_value(&value, classify) =>
-                {
+                Ok(Poll::Ready(value)) if self.frame.needs_no_decision() => {
                     self.stage = InlineStage::Over;
                     return Poll::Ready(convert(Ok(value)));
                 }
