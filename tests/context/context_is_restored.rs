@@ -261,7 +261,7 @@ fn a_call_leaves_no_context_on_a_worker() {
                 context.run(|| block_on(kind.make(way)));
                 // Callbacks of a deadline run on workers, outside any call.
                 let (sender, found) = mpsc::channel();
-                let outcome = Way::SyncWorker.run(&limit("context::after", 300), move |token| {
+                let outcome = Way::SyncWorker.run(&limit("context::after", short()), move |token| {
                     let later = Deadline::current() != token.deadline();
                     let by = mark.clone();
                     let send = sender.clone();

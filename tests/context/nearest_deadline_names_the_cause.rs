@@ -265,7 +265,7 @@ fn the_deadline_of_a_passed_token_ends_a_running_call() {
         let finish = Gate::new();
         let held = finish.clone();
         let giver = std::thread::spawn(move || {
-            Way::SyncWorker.run(&limit("nearest_end::lender", 500), move |token| {
+            Way::SyncWorker.run(&limit("nearest_end::lender", 5 * short()), move |token| {
                 sender.send(token.clone()).unwrap();
                 held.wait();
                 Ok::<_, TimeoutError>(())

@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{Gate, SOON, in_paused_time, limit, paused_runtime, poll_once};
+use support::{Gate, SOON, in_paused_time, limit, paused_runtime, poll_once, short};
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Deadline, Outcome, TimeoutError, TimeoutFutureExt,
 };
@@ -246,7 +246,7 @@ fn paused_time_passes_again_once_a_worker_call_has_its_outcome() {
     let gate = Gate::new();
     let stuck = gate.clone();
     ends_in_paused_time(async move || {
-        let calls = limit("paused_time::abandoned", 20);
+        let calls = limit("paused_time::abandoned", short());
         let waits = async move |_| {
             stuck.wait();
             Ok::<_, TimeoutError>(())

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::sync::mpsc;
 
-use support::{EVERY_WAY, LONG, SOON, limit, until_cancelled};
+use support::{EVERY_WAY, LONG, SOON, limit, short, until_cancelled};
 use timeout_runtime::{CallContext, CallStatus, CancelToken, Cause, Outcome, TimeoutError};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ fn nested_calls_report_the_reason() {
 fn other_outcomes_have_no_reason() {
     for way in EVERY_WAY {
         let (sender, kept) = mpsc::channel();
-        let outcome = way.run(&limit("reasons_are_kept::limit", 150), move |token| {
+        let outcome = way.run(&limit("reasons_are_kept::limit", short()), move |token| {
             let stopped = until_cancelled(&token);
             token.cancel_with(Shutdown(7));
             sender.send(token.check().unwrap_err()).unwrap();
