@@ -17,7 +17,7 @@ use support::{
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Deadline, EventKind, Failure, Outcome, TimeoutError,
-    is_cancelled, timeout, workers,
+    check, timeout, workers,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Back {
         let back = self.clone();
         move |late| {
             assert!(
-                Deadline::current() == Deadline::never() && !is_cancelled(),
+                Deadline::current() == Deadline::never() && check().is_ok(),
                 "`on_late` runs outside any call"
             );
             let thread = thread::current().name().unwrap_or("unnamed").to_owned();

@@ -35,7 +35,6 @@ fn a_policy_returns_its_settings() {
     let timeout = limit("timeout_policy::says", 5).with_limit(Duration::from_secs(9));
     let timeout = timeout.unwrap();
     assert_eq!(timeout.name(), "timeout_policy::says");
-    assert_eq!(timeout.limit(), Duration::from_secs(9));
     let text = format!("{timeout:?}");
     assert!(
         text.contains("timeout_policy::says") && text.contains("9s"),
@@ -71,7 +70,7 @@ fn changing_a_copy_leaves_the_policy_unchanged() {
         .with_listener(move |_| sink.lock().unwrap().push("copy"))
         .with_limit(Duration::from_secs(1))
         .unwrap();
-    assert_eq!(original.limit(), Duration::from_secs(60));
+    assert!(format!("{original:?}").contains("60s"));
     for timeout in [&original, &copy] {
         let outcome = timeout.inline().outcome(|_| Ok::<_, TimeoutError>(7));
         assert_eq!(outcome.status(), CallStatus::Ok);

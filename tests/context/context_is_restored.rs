@@ -261,16 +261,17 @@ fn a_call_leaves_no_context_on_a_worker() {
                 context.run(|| block_on(kind.make(way)));
                 // Callbacks of a deadline run on workers, outside any call.
                 let (sender, found) = mpsc::channel();
-                let outcome = Way::SyncWorker.run(&limit("context::after", short()), move |token| {
-                    let later = Deadline::current() != token.deadline();
-                    let by = mark.clone();
-                    let send = sender.clone();
-                    token
-                        .on_cancel(move || send.send((true, Seen::by(&by))).unwrap())
-                        .forget();
-                    sender.send((later, Seen::by(&mark))).unwrap();
-                    until_cancelled(&token)
-                });
+                let outcome =
+                    Way::SyncWorker.run(&limit("context::after", short()), move |token| {
+                        let later = Deadline::current() != token.deadline();
+                        let by = mark.clone();
+                        let send = sender.clone();
+                        token
+                            .on_cancel(move || send.send((true, Seen::by(&by))).unwrap())
+                            .forget();
+                        sender.send((later, Seen::by(&mark))).unwrap();
+                        until_cancelled(&token)
+                    });
                 assert_timed_out(way, &outcome);
                 let (later, inside) = found.recv_timeout(SOON).unwrap();
                 assert!(!later && !inside.is_cancelled, "{way:?}: {kind:?}");

@@ -19,7 +19,7 @@ use support::{
 };
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
-    CancelToken, Cause, Timeout, TimeoutError, add_listener, add_propagator, is_cancelled,
+    CancelToken, Cause, Timeout, TimeoutError, add_listener, add_propagator, check,
 };
 
 /// Runs a closure when it is dropped.
@@ -245,7 +245,7 @@ fn an_inline_operation_is_dropped_inside_its_call_at_the_end_of_a_thread() {
     let (sender, seen) = mpsc::channel();
     let start = move || {
         let sender = sender.clone();
-        let guard = OnDrop(move || sender.send(is_cancelled()).unwrap());
+        let guard = OnDrop(move || sender.send(check().is_err()).unwrap());
         let mut call = Box::pin(
             limit("thread_ends::dropped", 60_000).outcome_async(|_| async {
                 let _guard = guard;

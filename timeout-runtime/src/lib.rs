@@ -38,7 +38,7 @@ mod unwind;
 pub mod workers;
 
 pub use context::propagator::add_propagator;
-pub use context::{CallContext, check, is_cancelled};
+pub use context::{CallContext, check};
 pub use event::listener::add_listener;
 pub use event::{CallId, Event, EventKind, Failure, WorkerName};
 pub use outcome::{CallStatus, Cause, InvalidLimit, Outcome, TimeoutError};

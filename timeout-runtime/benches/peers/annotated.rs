@@ -81,5 +81,5 @@ pub(crate) async fn wait(deadline: Deadline, begun: Arc<AtomicU32>) -> Result<()
 
 /// Checks the cancellation of the enclosing call, without its token.
 pub(crate) fn is_cancelled() -> bool {
-    timeout_runtime::is_cancelled()
+    timeout_runtime::check().is_err()
 }

@@ -94,7 +94,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("T1d", AtMost(1.2), "is_cancelled of a grandchild, 2 threads / an acquire load"),
     row("T2a", AtMost(0.12), "is_cancelled, 1 thread / tokio-util"),
     row("T2b", AtMost(0.02), "is_cancelled, 2 threads / tokio-util"),
-    row("T3", AtMost(0.35), "timeout_runtime::is_cancelled() / tokio-util's is_cancelled"),
+    row("T3", AtMost(0.35), "timeout_runtime::check() / tokio-util's is_cancelled"),
     row("T4a", AtMost(0.9), "child and its drop, 1000 siblings / tokio-util"),
     row("T4b", AtMost(0.75), "new and its drop / tokio-util"),
     row("T4c", AtMost(0.5), "clone and its drop / tokio-util"),

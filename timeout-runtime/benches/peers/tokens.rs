@@ -84,7 +84,7 @@ pub(crate) fn reads(options: &Options) -> Vec<Finding> {
     findings
 }
 
-/// Measures `timeout_runtime::is_cancelled`; runs inside a call.
+/// Measures `timeout_runtime::check`; runs inside a call.
 fn free_function() -> Measured {
     reading(0, annotated::is_cancelled)
 }

@@ -179,19 +179,10 @@ impl CancelToken {
     }
 }
 
-/// Returns whether the enclosing call is cancelled; `false` outside a call.
-///
-/// Cheaper than `CancelToken::current().is_cancelled()`. For code deep inside a call that has no
-/// access to the call's token.
-#[must_use]
-#[inline]
-pub fn is_cancelled() -> bool {
-    frame::is_stopped().unwrap_or_else(|token| token.is_cancelled())
-}
-
 /// Returns an error once the enclosing call is cancelled. Returns `Ok` outside a call.
 ///
-/// For loops that have no access to the call's token:
+/// For loops that have no access to the call's token. Cheaper than
+/// `CancelToken::current().check()`:
 ///
 /// ```
 /// use timeout_runtime::{TimeoutError, check, timeout};
@@ -219,7 +210,8 @@ pub fn is_cancelled() -> bool {
 /// Returns the error of [`CancelToken::check`] for the call's token.
 #[inline]
 pub fn check() -> Result<(), TimeoutError> {
-    if is_cancelled() {
+    let is_cancelled = frame::is_stopped().unwrap_or_else(|token| token.is_cancelled());
+    if is_cancelled {
         CancelToken::current().check()
     } else {
         Ok(())

@@ -156,12 +156,6 @@ impl<P, L> Timeout<P, L> {
         self.policy.name
     }
 
-    /// The limit of each call.
-    #[must_use]
-    pub fn limit(&self) -> Duration {
-        self.limit
-    }
-
     fn options(&self) -> CallOptions {
         CallOptions {
             max_abandoned: self.max_abandoned,
