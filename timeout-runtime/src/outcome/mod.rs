@@ -45,8 +45,8 @@ macro_rules! outcome_and_status {
             $($(#[$why])* $none(TimeoutError),)*
         }
 
-        /// How a call ended, without its value: for logs and tables. `Display` prints the word that
-        /// [`as_str`](Self::as_str) returns.
+        /// How a call ended, without its value: for logs and tables. `Display` prints the name of the
+        /// variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum CallStatus {
@@ -138,7 +138,7 @@ endings!(outcome_and_status);
 
 impl fmt::Display for CallStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        fmt::Debug::fmt(self, f)
     }
 }
 
