@@ -45,8 +45,8 @@ macro_rules! outcome_and_status {
             $($(#[$why])* $none(TimeoutError),)*
         }
 
-        /// How a call ended, without its value: for logs and tables. `Display` prints the name of the
-        /// variant.
+        /// How a call ended, without its value: for logs and tables. `Display` prints the name of
+        /// the variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum CallStatus {
