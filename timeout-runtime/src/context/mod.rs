@@ -156,13 +156,15 @@ impl CancelToken {
         frame::token().unwrap_or_default()
     }
 
-    /// Runs `callback` when the token is cancelled, or immediately if it is cancelled already. This
-    /// is how blocking I/O is interrupted: shut the socket down, kill the child.
+    /// Runs `callback` when the token is cancelled, on a background thread. On a token that is
+    /// cancelled already, runs it immediately, on this thread.
     ///
-    /// A deadline runs its callbacks on background threads, several at a time;
-    /// [`cancel`](Self::cancel) runs them on its own thread. Callbacks run outside any call. A
-    /// panic ends in the callback. A callback is dropped with its token: if all clones of a token
-    /// are dropped, it is not called.
+    /// This is how blocking I/O is interrupted: the callback shuts the socket down, or kills the
+    /// child process.
+    ///
+    /// Callbacks run at the same time, on at most 64 threads. If the system refuses a thread, the
+    /// canceller runs them. Callbacks run outside any call. A panic in a callback is caught. A
+    /// callback is dropped with its token: if all clones of a token are dropped, it is not called.
     ///
     /// ```
     /// use std::sync::mpsc;

@@ -93,6 +93,10 @@ impl Registered for RegisteredPropagator {
     fn remove(&self) -> bool {
         PROPAGATORS.remove(self.0)
     }
+
+    fn remove_and_wait(&self) -> bool {
+        PROPAGATORS.remove_and_wait(self.0)
+    }
 }
 
 /// The closure that one propagator returned, with its types erased.

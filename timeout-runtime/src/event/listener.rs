@@ -54,6 +54,10 @@ impl Registered for RegisteredListener {
     fn remove(&self) -> bool {
         LISTENERS.remove(self.0)
     }
+
+    fn remove_and_wait(&self) -> bool {
+        LISTENERS.remove_and_wait(self.0)
+    }
 }
 
 /// A policy's own listener.

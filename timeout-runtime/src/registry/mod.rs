@@ -3,7 +3,9 @@
 pub(crate) mod muted;
 mod registration;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
 
 use crate::forked;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, try_lock};
@@ -11,6 +13,9 @@ use crate::unwind::{self, Kept};
 
 pub(crate) use registration::Registered;
 pub use registration::Registration;
+
+/// How often a thread checks whether other threads have left a removed function.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Functions of users, in the order of registration.
 pub(crate) struct Registry<T: ?Sized> {
@@ -37,10 +42,8 @@ impl<T: ?Sized> Clone for Entry<T> {
 
 impl<T: ?Sized> Entry<T> {
     pub(crate) fn new(function: Arc<T>) -> Self {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-
         Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: fresh_id(),
             function: Kept::new(function),
         }
     }
@@ -60,6 +63,13 @@ impl<T: ?Sized> Entry<T> {
     }
 }
 
+/// Returns an id for a function of a user.
+pub(crate) fn fresh_id() -> u64 {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Runs code of the entry `id`. That entry is not called for events that the code causes itself.
 ///
 /// Catches a panic of the code.
@@ -76,14 +86,34 @@ impl<T: ?Sized> Registry<T> {
         id
     }
 
+    /// Removes a function. Returns whether it was registered.
     pub(crate) fn remove(&self, id: u64) -> bool {
-        let mut is_removed = false;
+        self.take_out(id).is_some()
+    }
+
+    /// As `remove`. If other threads are running the function, waits until they have returned.
+    pub(crate) fn remove_and_wait(&self, id: u64) -> bool {
+        let Some(function) = self.take_out(id) else {
+            return false;
+        };
+        // A thread that runs on behalf of the function would wait for itself.
+        if !muted::contains(id) {
+            // A thread that iterates over an old list holds the function until it is past it.
+            while function.strong_count() > 0 {
+                thread::sleep(POLL_INTERVAL);
+            }
+        }
+        true
+    }
+
+    fn take_out(&self, id: u64) -> Option<Weak<T>> {
+        let mut taken = None;
         self.change(|entries| {
-            let before = entries.len();
-            entries.retain(|entry| entry.id != id);
-            is_removed = entries.len() < before;
+            let place = entries.iter().position(|entry| entry.id == id);
+            let function = place.map(|place| entries.remove(place).function);
+            taken = function.and_then(|function| function.get().map(Arc::downgrade));
         });
-        is_removed
+        taken
     }
 
     /// Replaces the list. Drops the old list outside the lock, because that can drop functions.

@@ -7,6 +7,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 pub(crate) trait Registered: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Removes the function. Returns whether that prevents it from running.
     fn remove(&self) -> bool;
+
+    /// As `remove`. If the function is running on another thread, waits until it has returned.
+    fn remove_and_wait(&self) -> bool;
 }
 
 /// Keeps a function registered. Returned by [`add_listener`](crate::add_listener),
@@ -37,6 +40,36 @@ impl Registration {
     #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
     pub fn unregister(mut self) -> bool {
         self.remove()
+    }
+
+    /// As [`unregister`](Self::unregister), and waits until a running function has returned. When
+    /// this returns, the function is not running and never will.
+    ///
+    /// Inside the function itself this returns immediately.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use std::sync::Arc;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let in_use = Arc::new(AtomicBool::new(false));
+    /// let token = CancelToken::new();
+    /// let registration = token.on_cancel({
+    ///     let in_use = Arc::clone(&in_use);
+    ///     move || {
+    ///         in_use.store(true, Ordering::SeqCst);
+    ///         in_use.store(false, Ordering::SeqCst);
+    ///     }
+    /// });
+    /// token.cancel();
+    /// registration.unregister_and_wait();
+    /// assert!(!in_use.load(Ordering::SeqCst));
+    /// ```
+    #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
+    pub fn unregister_and_wait(mut self) -> bool {
+        self.0
+            .take()
+            .is_some_and(|registered| registered.remove_and_wait())
     }
 
     /// Keeps the function registered: a listener or a propagator until the process ends, a callback

@@ -1,68 +1,18 @@
 //! [`Links`]: what a token is linked to: its caller, the tokens below, waiters and callbacks.
 //! Guarded by the lock of the node.
 
-use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
 use std::vec;
 
 use crate::memory::Table;
 use crate::outcome::{Cause, Reason};
-use crate::registry::muted;
-use crate::sync::lock;
 use crate::threads::parking;
 use crate::timer;
-use crate::unwind::{self, Kept};
+use crate::unwind;
 
+use super::callback::Callback;
 use super::node::{NodeRef, NodeWeak, TIMER};
 use super::parents::{self, Link, Parents};
-
-/// A function that runs when a token is cancelled.
-pub(crate) struct Callback(Arc<CallbackCell>);
-
-/// The function, until it runs or is taken back, and the listeners muted while it runs.
-struct CallbackCell {
-    function: Mutex<Option<Kept<Function>>>,
-    muted: Vec<u64>,
-}
-
-type Function = Box<dyn FnOnce() + Send>;
-
-/// Takes a callback back, also one that waits for a thread. Does not keep it alive.
-pub(crate) struct TakeBack(Weak<CallbackCell>);
-
-impl Callback {
-    pub(crate) fn new(function: impl FnOnce() + Send + 'static) -> Self {
-        Self(Arc::new(CallbackCell {
-            function: Mutex::new(Some(Kept::new(Box::new(function)))),
-            muted: muted::all(),
-        }))
-    }
-
-    pub(crate) fn downgrade(&self) -> TakeBack {
-        TakeBack(Arc::downgrade(&self.0))
-    }
-
-    /// Runs the function, unless it was taken back. A panic ends in it.
-    pub(crate) fn run(self) {
-        let Self(cell) = self;
-        if let Some(function) = cell.take().and_then(Kept::take) {
-            muted::mute(&cell.muted, || unwind::contain(function));
-        }
-    }
-}
-
-impl CallbackCell {
-    fn take(&self) -> Option<Kept<Function>> {
-        lock(&self.function).take()
-    }
-}
-
-impl TakeBack {
-    /// Drops the function. Returns `false` if it runs, has run, or was dropped with its token.
-    pub(crate) fn take_back(&self) -> bool {
-        self.0.upgrade().is_some_and(|cell| cell.take().is_some())
-    }
-}
 
 #[derive(Default)]
 pub(super) struct Links {
@@ -147,7 +97,7 @@ impl Links {
 
     /// Called when the token is dropped: removes its alarm, unlinks it from its parents, and drops
     /// values of users one by one.
-    pub(super) fn dispose(self) {
+    pub(super) fn release_all(self) {
         let Self {
             caller_waker,
             parents,

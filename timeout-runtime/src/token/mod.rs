@@ -1,7 +1,9 @@
 //! [`CancelToken`]: tells an operation that its time is up.
 
+mod callback;
 mod caller_alarm;
 mod expiry;
+mod interrupt;
 pub(crate) mod links;
 pub(crate) mod node;
 mod owner;
@@ -84,23 +86,16 @@ impl CancelToken {
 
     /// Cancels the token with [`Cause::Cancelled`], unless it is cancelled already.
     ///
-    /// When this returns, all tokens below are cancelled, all waiting threads and tasks have been
-    /// woken, and the callbacks have run on this thread. A callback that panics does not keep the
-    /// others from running.
+    /// When this returns, all tokens below are cancelled, and all waiting threads and tasks have
+    /// been woken. Callbacks run on background threads. This function never waits for them.
     pub fn cancel(&self) {
-        self.cancel_for(None);
+        self.0.cancel(Cause::Cancelled, None);
     }
 
     /// As [`cancel`](Self::cancel), with a reason: the [`source`](Error::source) of errors from
     /// here on.
     pub fn cancel_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) {
-        self.cancel_for(Some(&Reason::new(reason)));
-    }
-
-    fn cancel_for(&self, reason: Option<&Reason>) {
-        for callback in self.0.propagate(Cause::Cancelled, reason) {
-            callback.run();
-        }
+        self.0.cancel(Cause::Cancelled, Some(&Reason::new(reason)));
     }
 
     /// Whether the token is cancelled.

@@ -360,7 +360,7 @@ impl Drop for Head {
     fn drop(&mut self) {
         let left = std::mem::take(self.links.inside());
         if !left.is_empty() {
-            left.dispose();
+            left.release_all();
         }
     }
 }

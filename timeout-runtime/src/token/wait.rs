@@ -13,7 +13,7 @@ use crate::time::Clock;
 use crate::time::Tick;
 
 use super::CancelToken;
-use super::links::{Callback, TakeBack};
+use super::callback::{Callback, TakeBack};
 use super::node::NodeWeak;
 
 impl CancelToken {
@@ -187,13 +187,25 @@ struct RegisteredCallback {
     take_back: TakeBack,
 }
 
+impl RegisteredCallback {
+    fn unlink(&self) {
+        if let Some(node) = self.node.upgrade() {
+            drop(node.remove_callback(self.key));
+        }
+    }
+}
+
 impl Registered for RegisteredCallback {
     fn remove(&self) -> bool {
         // After a cancellation the callback may still wait for a thread.
         let is_taken_back = self.take_back.take_back();
-        if let Some(node) = self.node.upgrade() {
-            drop(node.remove_callback(self.key));
-        }
+        self.unlink();
+        is_taken_back
+    }
+
+    fn remove_and_wait(&self) -> bool {
+        let is_taken_back = self.take_back.take_back_and_wait();
+        self.unlink();
         is_taken_back
     }
 }

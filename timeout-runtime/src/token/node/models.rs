@@ -2,17 +2,36 @@
 
 use super::*;
 use crate::CancelToken;
+use crate::sync::model_env;
+use crate::sync::thread::{self as ours, Thread};
 use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 use std::task::Wake;
 
-/// Counts wake-ups and calls.
-#[derive(Default)]
-struct Heard(AtomicUsize);
+/// Enough for the canceller, another thread and one background thread.
+const PREEMPTIONS: usize = 2;
 
-impl Wake for Heard {
+/// Counts wake-ups and calls, and unparks the thread that created it.
+struct Wakes(AtomicUsize, Thread);
+
+impl Default for Wakes {
+    fn default() -> Self {
+        Self(AtomicUsize::new(0), ours::current())
+    }
+}
+
+impl Wakes {
+    fn wait(&self) {
+        while self.0.load(SeqCst) == 0 {
+            ours::park();
+        }
+    }
+}
+
+impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, SeqCst);
+        self.1.unpark();
     }
 }
 
@@ -29,7 +48,7 @@ fn cancel_beside<T>(token: &CancelToken, other: impl FnOnce() -> T) -> T {
 
 #[test]
 fn loom_a_child_made_beside_a_cancel_is_cancelled() {
-    loom::model(|| {
+    model_env::check(PREEMPTIONS, || {
         let parent = CancelToken::new();
         let child = cancel_beside(&parent, || parent.child());
         assert!(child.is_cancelled());
@@ -37,8 +56,8 @@ fn loom_a_child_made_beside_a_cancel_is_cancelled() {
 }
 
 #[test]
-fn loom_a_token_below_two_hears_both() {
-    loom::model(|| {
+fn loom_a_token_linked_beside_a_cancel_is_cancelled() {
+    model_env::check(PREEMPTIONS, || {
         let (one, two) = (CancelToken::new(), CancelToken::new());
         let below = cancel_beside(&one, || CancelToken::linked([&one, &two]));
         assert!(below.is_cancelled() && !two.is_cancelled());
@@ -46,8 +65,8 @@ fn loom_a_token_below_two_hears_both() {
 }
 
 #[test]
-fn loom_a_child_dropped_beside_a_cancel_leaves_nothing() {
-    loom::model(|| {
+fn loom_a_child_dropped_beside_a_cancel_leaves_no_link() {
+    model_env::check(PREEMPTIONS, || {
         let parent = CancelToken::new();
         let (dropped, kept) = (parent.child(), parent.child());
         cancel_beside(&parent, || drop(dropped));
@@ -57,8 +76,8 @@ fn loom_a_child_dropped_beside_a_cancel_leaves_nothing() {
 }
 
 #[test]
-fn loom_when_cancel_returns_all_below_read_cancelled() {
-    loom::model(|| {
+fn loom_all_descendants_are_cancelled_when_cancel_returns() {
+    model_env::check(PREEMPTIONS, || {
         let parent = CancelToken::new();
         let grandchild = parent.child().child();
         cancel_beside(&parent, || {
@@ -70,49 +89,50 @@ fn loom_when_cancel_returns_all_below_read_cancelled() {
 
 #[test]
 fn loom_a_callback_added_beside_a_cancel_runs_once() {
-    loom::model(|| {
+    model_env::check(PREEMPTIONS, || {
         let token = CancelToken::new();
-        let heard = Arc::new(Heard::default());
+        let wakes = Arc::new(Wakes::default());
         let callback = {
-            let heard = Arc::clone(&heard);
-            move || heard.wake()
+            let wakes = Arc::clone(&wakes);
+            move || wakes.wake()
         };
         let registration = cancel_beside(&token, || token.on_cancel(callback));
-        assert_eq!(heard.0.load(SeqCst), 1);
-        assert!(!registration.unregister());
+        wakes.wait();
+        assert!(!registration.unregister_and_wait());
+        assert_eq!(wakes.0.load(SeqCst), 1);
     });
 }
 
 #[test]
-fn loom_a_callback_taken_back_beside_a_cancel_runs_or_is_prevented() {
-    loom::model(|| {
+fn loom_a_callback_unregistered_beside_a_cancel_has_run_or_never_runs() {
+    model_env::check(PREEMPTIONS, || {
         let token = CancelToken::new();
-        let heard = Arc::new(Heard::default());
+        let wakes = Arc::new(Wakes::default());
         let registration = token.on_cancel({
-            let heard = Arc::clone(&heard);
-            move || heard.wake()
+            let wakes = Arc::clone(&wakes);
+            move || wakes.wake()
         });
-        let prevented = cancel_beside(&token, || registration.unregister());
-        assert_eq!(heard.0.load(SeqCst), usize::from(!prevented));
+        let prevented = cancel_beside(&token, || registration.unregister_and_wait());
+        assert_eq!(wakes.0.load(SeqCst), usize::from(!prevented));
     });
 }
 
 #[test]
 fn loom_a_waiter_added_beside_a_cancel_is_woken_or_sees_it() {
-    loom::model(|| {
+    model_env::check(PREEMPTIONS, || {
         let token = CancelToken::new();
-        let heard = Arc::new(Heard::default());
-        let waiter = cancel_beside(&token, || token.0.add_waiter(Arc::clone(&heard).into()));
-        assert_eq!(heard.0.load(SeqCst), usize::from(waiter.is_some()));
+        let wakes = Arc::new(Wakes::default());
+        let waiter = cancel_beside(&token, || token.0.add_waiter(Arc::clone(&wakes).into()));
+        assert_eq!(wakes.0.load(SeqCst), usize::from(waiter.is_some()));
         assert!(token.is_cancelled());
     });
 }
 
 #[test]
 fn loom_a_waiter_replaced_beside_a_cancel_is_woken_or_sees_it() {
-    loom::model(|| {
+    model_env::check(PREEMPTIONS, || {
         let token = CancelToken::new();
-        let (before, after) = (Arc::new(Heard::default()), Arc::new(Heard::default()));
+        let (before, after) = (Arc::new(Wakes::default()), Arc::new(Wakes::default()));
         let key = token.0.add_waiter(Arc::clone(&before).into()).unwrap();
         let is_set = cancel_beside(&token, || {
             token.0.set_waiter(key, &Arc::clone(&after).into())
@@ -123,25 +143,25 @@ fn loom_a_waiter_replaced_beside_a_cancel_is_woken_or_sees_it() {
 }
 
 #[test]
-fn loom_an_owner_set_beside_a_cancel_is_woken_or_sees_it() {
-    loom::model(|| {
+fn loom_a_caller_registered_beside_a_cancel_is_woken_or_sees_it() {
+    model_env::check(PREEMPTIONS, || {
         let token = CancelToken::new();
-        let heard = Arc::new(Heard::default());
+        let wakes = Arc::new(Wakes::default());
         let seen = cancel_beside(&token, || {
-            token.0.set_caller_waker(&Arc::clone(&heard).into());
+            token.0.set_caller_waker(&Arc::clone(&wakes).into());
             token.is_cancelled()
         });
-        assert!(seen || heard.0.load(SeqCst) == 1);
+        assert!(seen || wakes.0.load(SeqCst) == 1);
     });
 }
 
 #[test]
-fn loom_two_causes_at_once_give_one_for_good() {
-    loom::model(|| {
+fn loom_of_two_concurrent_causes_one_is_kept() {
+    model_env::check(PREEMPTIONS, || {
         let token = CancelToken::new();
         let child = token.child();
         let cause = cancel_beside(&token, || {
-            token.0.propagate(Cause::TimedOut, None);
+            token.0.cancel(Cause::TimedOut, None);
             token.cause()
         });
         assert!(cause.is_some());

@@ -10,7 +10,8 @@ use crate::sync::{Ordering, lock};
 use crate::threads::background;
 use crate::unwind;
 
-use super::super::links::{Callback, ToNotify};
+use super::super::callback::Callback;
+use super::super::links::ToNotify;
 use super::super::owner::Owner;
 use super::{Head, NodeRef, NodeWeak, PLAIN, TIMER, code};
 
@@ -43,13 +44,12 @@ impl Head {
         }
     }
 
-    /// Cancels the token at its deadline, unless the call has ended in time. Callbacks run on
-    /// background threads.
+    /// Cancels the token at its deadline, unless the call has ended in time.
     pub(crate) fn expire(&self) {
         self.send(Trigger::Deadline);
     }
 
-    /// Cancels the token with `cause`, unless it is cancelled. Callbacks run on background threads.
+    /// Cancels the token with `cause`, unless it is cancelled.
     ///
     /// If another thread cancels the token at the same time, this also wakes the waiters that the
     /// other thread has not woken yet.
@@ -67,15 +67,8 @@ impl Head {
         run_callbacks(to_notify.callbacks);
     }
 
-    /// Cancels the token unless it is cancelled, and wakes the waiters. Returns the callbacks to
-    /// run.
-    pub(crate) fn propagate(&self, cause: Cause, reason: Option<&Reason>) -> Vec<Callback> {
-        let to_notify = self.mark_all(Trigger::From(cause, reason.cloned()));
-        self.wake_all(to_notify.callers, &to_notify.waiting, wake);
-        to_notify.callbacks
-    }
-
-    /// Cancels the token and all below. A waker that blocks delays no callback.
+    /// Cancels the token and all below. Callbacks run on background threads, so that none delays
+    /// the canceller or another callback. A waker that blocks delays no callback either.
     pub(super) fn send(&self, trigger: Trigger) {
         let to_notify = self.mark_all(trigger);
         run_callbacks(to_notify.callbacks);

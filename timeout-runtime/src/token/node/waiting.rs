@@ -6,7 +6,8 @@ use crate::sync::lock;
 use crate::threads::parking;
 use crate::unwind;
 
-use super::super::links::{Callback, More};
+use super::super::callback::Callback;
+use super::super::links::More;
 use super::Head;
 
 impl Head {
