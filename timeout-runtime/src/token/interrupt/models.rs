@@ -1,7 +1,8 @@
 //! Models of an interruption that meets the end of its work: all orders, or random orders.
 
 use super::*;
-use crate::sync::{model_env, thread};
+use crate::sync::model_env;
+use crate::sync::thread::{self, Thread};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 #[cfg(timeout_loom)]
@@ -13,30 +14,41 @@ use shuttle::thread::spawn;
 const PREEMPTIONS: usize = 2;
 
 /// Counts the stops, and notices one that runs beside the next use of the connection.
-#[derive(Default)]
 struct Connection {
-    stops: AtomicUsize,
+    begun: AtomicUsize,
+    ended: AtomicUsize,
     is_reused: AtomicBool,
     was_hit: AtomicBool,
+    user: Thread,
 }
 
 impl Connection {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            begun: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            is_reused: AtomicBool::new(false),
+            was_hit: AtomicBool::new(false),
+            user: thread::current(),
+        })
+    }
+
     fn stop(&self) {
-        self.was_hit.fetch_or(self.is_reused.load(SeqCst), SeqCst);
+        self.begun.fetch_add(1, SeqCst);
         thread::yield_now();
         self.was_hit.fetch_or(self.is_reused.load(SeqCst), SeqCst);
-        self.stops.fetch_add(1, SeqCst);
+        self.ended.fetch_add(1, SeqCst);
+        self.user.unpark();
     }
-}
 
-fn interrupt(token: &CancelToken, connection: &Arc<Connection>) -> Result<usize, TimeoutError> {
-    let stop = {
-        let connection = Arc::clone(connection);
-        move || connection.stop()
-    };
-    let ended = token.interrupt_with(stop, || 7);
-    connection.is_reused.store(true, SeqCst);
-    ended
+    /// Uses the connection again, beside any stop that is running.
+    fn reuse(&self) {
+        self.is_reused.store(true, SeqCst);
+        while self.ended.load(SeqCst) < self.begun.load(SeqCst) {
+            thread::park();
+        }
+        assert!(!self.was_hit.load(SeqCst));
+    }
 }
 
 // Fails if `end` does not wait for a running function.
@@ -44,16 +56,20 @@ fn interrupt(token: &CancelToken, connection: &Arc<Connection>) -> Result<usize,
 fn no_stop_runs_after_its_work_has_returned() {
     model_env::check(PREEMPTIONS, || {
         let token = CancelToken::new();
-        let connection = Arc::new(Connection::default());
+        let connection = Connection::new();
         let canceller = spawn({
             let token = token.clone();
             move || token.cancel()
         });
-        let ended = interrupt(&token, &connection);
-        let stops = connection.stops.load(SeqCst);
+        let stop = {
+            let connection = Arc::clone(&connection);
+            move || connection.stop()
+        };
+        let ended = token.interrupt_with(stop, thread::yield_now);
+        let stops = connection.begun.load(SeqCst);
         assert!(stops == 0 || ended.is_err(), "a value after {stops} stops");
+        connection.reuse();
         canceller.join().unwrap();
-        assert!(!connection.was_hit.load(SeqCst));
     });
 }
 
