@@ -1,5 +1,5 @@
-//! Interrupts a blocking read, which cannot check a token: a callback of the token shuts the socket
-//! down, so the read returns and its thread is free.
+//! Interrupts a blocking read, which cannot check a token: at the cancellation another thread shuts
+//! the socket down, so the read returns and its thread is free.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example blocking_io
@@ -14,17 +14,12 @@ use timeout_runtime::{timeout, workers};
 #[timeout(name = "read_line", limit = limit)]
 fn read_line(stream: TcpStream, limit: Duration) -> io::Result<String> {
     let socket = stream.try_clone()?;
-    let _until_read = cancel_token.on_cancel(move || {
-        // An error means that the peer has already closed the connection.
-        let _ = socket.shutdown(Shutdown::Both);
-    });
-    let mut line = String::new();
-    let read = BufReader::new(stream).read_line(&mut line);
-    // A read from a socket that was shut down looks like the end of the stream. The token
-    // distinguishes the two.
-    cancel_token.check()?;
-    read?;
-    Ok(line)
+    let stop = move || socket.shutdown(Shutdown::Both);
+    cancel_token.interrupt_with(stop, || {
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line)?;
+        Ok(line)
+    })?
 }
 
 fn main() -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! Passes the deadline to a child process, and kills a child that does not stop at it.
 //!
 //! The child reads the deadline from an environment variable. It does not start work that needs
-//! more time. For a stuck child, a callback of the token kills the process, so that the read of its
-//! output ends and the thread is free.
+//! more time. A stuck child is killed at the cancellation, so that the read of its output ends and
+//! the thread is free.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example child
@@ -11,7 +11,7 @@
 use std::env;
 use std::error::Error;
 use std::io::{self, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -31,18 +31,27 @@ fn output_of(kind: &'static str, limit: Duration) -> io::Result<String> {
     let stdout = child.stdout.take();
     let child = Arc::new(Mutex::new(child));
     let stuck = Arc::clone(&child);
-    let _until_read = cancel_token.on_cancel(move || {
-        // An error means that the child has already exited.
-        let _ = lock(&stuck).kill();
-    });
-    let mut printed = String::new();
-    if let Some(mut stdout) = stdout {
-        stdout.read_to_string(&mut printed)?;
+    // An error of `kill` means that the child has already exited.
+    let stop = move || lock(&stuck).kill();
+    cancel_token.interrupt_with(stop, || {
+        let mut printed = String::new();
+        if let Some(mut stdout) = stdout {
+            stdout.read_to_string(&mut printed)?;
+        }
+        let status = wait(&child)?;
+        println!("{kind}: the child exited by itself: {}", status.success());
+        Ok(printed.trim_end().to_owned())
+    })?
+}
+
+/// Waits until the child has exited. Releases the lock in between, so that the child can be killed.
+fn wait(child: &Mutex<Child>) -> io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = lock(child).try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(Duration::from_millis(5));
     }
-    let status = lock(&child).wait()?;
-    println!("{kind}: the child exited by itself: {}", status.success());
-    cancel_token.check()?;
-    Ok(printed.trim_end().to_owned())
 }
 
 fn lock(child: &Mutex<Child>) -> MutexGuard<'_, Child> {

@@ -1,5 +1,6 @@
 //! [`CancelToken`]: tells an operation that its time is up.
 
+mod blocking;
 mod callback;
 mod caller_alarm;
 mod expiry;

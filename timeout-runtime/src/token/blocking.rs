@@ -1,0 +1,127 @@
+//! Blocking waits for things of the standard library that nothing interrupts: they check the token
+//! between short waits.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Condvar, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::outcome::TimeoutError;
+
+use super::CancelToken;
+
+/// The longest wait between two checks of the token.
+const LONGEST_STEP: Duration = Duration::from_millis(10);
+
+/// The wait after the first attempt of `wait_until`. Each further wait is twice as long.
+const FIRST_STEP: Duration = Duration::from_micros(50);
+
+impl CancelToken {
+    /// Blocks until the channel has a value, and receives it. Returns `None` once all senders are
+    /// gone.
+    ///
+    /// The wait ends at the token's deadline, and at most 10 ms after any other cancellation. No
+    /// value is lost: a value that is not returned stays in the channel.
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// use timeout_runtime::{TimeoutError, timeout};
+    ///
+    /// let (sender, rows) = channel::<u32>();
+    /// sender.send(7).unwrap();
+    ///
+    /// #[timeout(name = "first", secs = 5)]
+    /// fn first(rows: std::sync::mpsc::Receiver<u32>) -> Result<Option<u32>, TimeoutError> {
+    ///     cancel_token.recv(&rows)
+    /// }
+    ///
+    /// assert_eq!(first(rows)?, Some(7));
+    /// # Ok::<(), TimeoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of [`check`](Self::check) once the token is cancelled.
+    pub fn recv<T>(&self, channel: &Receiver<T>) -> Result<Option<T>, TimeoutError> {
+        loop {
+            self.check()?;
+            match channel.recv_timeout(self.remaining_or(LONGEST_STEP).min(LONGEST_STEP)) {
+                Ok(value) => return Ok(Some(value)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Blocks on a condition variable while `condition` holds, as
+    /// [`Condvar::wait_while`](std::sync::Condvar::wait_while). Ignores poisoning.
+    ///
+    /// The wait ends at the token's deadline, and at most 10 ms after any other cancellation.
+    ///
+    /// ```
+    /// use std::sync::{Condvar, Mutex};
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let (rows, filled) = (Mutex::new(vec![7]), Condvar::new());
+    /// let token = CancelToken::new();
+    /// let mut rows = token.wait_while(&filled, rows.lock().unwrap(), |rows| rows.is_empty())?;
+    /// assert_eq!(rows.pop(), Some(7));
+    /// # Ok::<(), timeout_runtime::TimeoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of [`check`](Self::check) once the token is cancelled. The lock is released
+    /// then.
+    pub fn wait_while<'a, T>(
+        &self,
+        condvar: &Condvar,
+        mut guard: MutexGuard<'a, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> Result<MutexGuard<'a, T>, TimeoutError> {
+        loop {
+            self.check()?;
+            if !condition(&mut guard) {
+                return Ok(guard);
+            }
+            let step = self.remaining_or(LONGEST_STEP).min(LONGEST_STEP);
+            let waited = condvar.wait_timeout(guard, step);
+            (guard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Calls `attempt` again and again until it returns a value. For things that can only be tried:
+    /// a lock, the end of a thread or of a child process.
+    ///
+    /// The pauses between the attempts grow to 10 ms. They end at the token's deadline, and at any
+    /// other cancellation.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use std::thread;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let token = CancelToken::new();
+    /// let total = Mutex::new(0);
+    /// *token.wait_until(|| total.try_lock().ok())? += 1;
+    ///
+    /// let thread = thread::spawn(|| 7);
+    /// token.wait_until(|| thread.is_finished().then_some(()))?;
+    /// assert_eq!(thread.join().unwrap(), 7);
+    /// # Ok::<(), timeout_runtime::TimeoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of [`check`](Self::check) once the token is cancelled.
+    pub fn wait_until<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, TimeoutError> {
+        let mut step = FIRST_STEP;
+        loop {
+            self.check()?;
+            if let Some(value) = attempt() {
+                return Ok(value);
+            }
+            self.sleep(step)?;
+            step = (2 * step).min(LONGEST_STEP);
+        }
+    }
+}
