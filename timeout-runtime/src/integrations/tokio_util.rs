@@ -28,13 +28,12 @@
 use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
 use ::tokio_util::sync::CancellationToken;
 
 use crate::outcome::Cause;
-use crate::registry::Registration;
 use crate::token::CancelToken;
 use crate::token::node::NodeWeak;
 
@@ -55,8 +54,7 @@ impl From<&CancellationToken> for CancelToken {
         let waker = Waker::from(Arc::new(link));
         let mut cancelled = Box::pin(theirs.clone().cancelled_owned());
         // `theirs` calls the waker when it is cancelled. The waker stays registered until the
-        // future is dropped; the callback below holds the future, so that is when our token is
-        // dropped.
+        // future is dropped. Our token holds the future until it is cancelled or dropped.
         if cancelled
             .as_mut()
             .poll(&mut Context::from_waker(&waker))
@@ -64,10 +62,19 @@ impl From<&CancellationToken> for CancelToken {
         {
             ours.cancel();
         } else {
-            ours.on_cancel(move || drop(cancelled)).forget();
+            let held = Waker::from(Arc::new(Held(Mutex::new(cancelled))));
+            ours.0.add_waiter(held);
         }
         ours
     }
+}
+
+/// A waiter of our token that only keeps a future. The lock is never taken: it makes the future
+/// `Sync`, as wakers must be.
+struct Held<F>(#[allow(dead_code)] Mutex<F>);
+
+impl<F: Send> Wake for Held<F> {
+    fn wake(self: Arc<Self>) {}
 }
 
 /// A waker that cancels `ours` when `theirs` is cancelled.
@@ -94,25 +101,48 @@ impl Wake for Link {
 #[must_use = "dropping the value removes the link between the tokens"]
 pub struct LinkedToken {
     theirs: CancellationToken,
-    #[allow(dead_code)] // Dropping it removes the callback.
-    link: Registration,
+    /// Our token and the waiter there, unless our token was cancelled before.
+    link: Option<(NodeWeak, u64)>,
 }
 
 impl From<&CancelToken> for LinkedToken {
     /// Returns a `CancellationToken` that is cancelled when `ours` is cancelled, also by a
-    /// deadline.
+    /// deadline. The thread that cancels `ours` cancels the returned token too, before
+    /// [`CancelToken::cancel`] returns.
     ///
-    /// Cancelling the returned token does not cancel `ours`. [`CancelToken::cancel`] cancels the
-    /// returned token before it returns. After a deadline, or after the cancellation of a
-    /// `CancellationToken` that `ours` was created from, a background thread cancels it a moment
-    /// later.
+    /// Cancelling the returned token does not cancel `ours`.
     fn from(ours: &CancelToken) -> Self {
+        ours.0.ensure_timer();
         let theirs = CancellationToken::new();
-        let cancels = theirs.clone();
+        // A waiter and not a callback, which would run on another thread a moment later.
+        let waiter = Waker::from(Arc::new(CancelTheirs(theirs.clone())));
+        let link = ours.0.add_waiter(waiter);
+        if link.is_none() {
+            theirs.cancel();
+        }
         Self {
             theirs,
-            link: ours.on_cancel(move || cancels.cancel()),
+            link: link.map(|key| (ours.0.downgrade(), key)),
         }
+    }
+}
+
+impl Drop for LinkedToken {
+    fn drop(&mut self) {
+        if let Some((ours, key)) = self.link.take() {
+            if let Some(ours) = ours.upgrade() {
+                ours.remove_waiter(key);
+            }
+        }
+    }
+}
+
+/// A waker that cancels a `CancellationToken`.
+struct CancelTheirs(CancellationToken);
+
+impl Wake for CancelTheirs {
+    fn wake(self: Arc<Self>) {
+        self.0.cancel();
     }
 }
 
