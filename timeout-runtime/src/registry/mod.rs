@@ -3,7 +3,7 @@
 pub(crate) mod muted;
 mod registration;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -24,11 +24,46 @@ pub(crate) struct Registry<T: ?Sized> {
     pub(crate) count: AtomicUsize,
 }
 
-/// A registered function.
+/// A registered function, or a policy's own one.
 pub(crate) struct Entry<T: ?Sized> {
     id: u64,
     // Dropping a list can drop several functions, and several destructors can panic.
     function: Kept<Arc<T>>,
+    /// `None` for a policy's own function, which is never removed.
+    calls: Option<Arc<Calls>>,
+}
+
+/// The calls of a registered function.
+#[derive(Default)]
+struct Calls {
+    /// `REMOVED` or nothing, and `CALL` for each thread that is calling the function.
+    state: AtomicUsize,
+}
+
+const REMOVED: usize = 1;
+const CALL: usize = 2;
+
+impl Calls {
+    /// Returns `false` if the function was removed. A thread with an old list may be too late.
+    fn begin(&self) -> bool {
+        let is_removed = self.state.fetch_add(CALL, Ordering::SeqCst) & REMOVED != 0;
+        if is_removed {
+            self.end();
+        }
+        !is_removed
+    }
+
+    fn end(&self) {
+        self.state.fetch_sub(CALL, Ordering::SeqCst);
+    }
+
+    fn forbid(&self) {
+        self.state.fetch_or(REMOVED, Ordering::SeqCst);
+    }
+
+    fn are_over(&self) -> bool {
+        self.state.load(Ordering::SeqCst) == REMOVED
+    }
 }
 
 impl<T: ?Sized> Clone for Entry<T> {
@@ -36,6 +71,7 @@ impl<T: ?Sized> Clone for Entry<T> {
         Self {
             id: self.id,
             function: self.function.clone(),
+            calls: self.calls.clone(),
         }
     }
 }
@@ -45,6 +81,7 @@ impl<T: ?Sized> Entry<T> {
         Self {
             id: fresh_id(),
             function: Kept::new(function),
+            calls: None,
         }
     }
 
@@ -52,13 +89,21 @@ impl<T: ?Sized> Entry<T> {
         self.id
     }
 
-    /// Calls the function, unless this thread already runs on its behalf. Catches its panic.
+    /// Calls the function, unless it was removed, or this thread already runs on its behalf.
+    /// Catches its panic.
     pub(crate) fn call(&self, call: impl FnOnce(&T)) {
         if muted::contains(self.id) {
             return;
         }
+        let calls = self.calls.as_deref();
+        if !calls.is_none_or(Calls::begin) {
+            return;
+        }
         if let Some(function) = self.function.get() {
             run_muted(self.id, || call(function));
+        }
+        if let Some(calls) = calls {
+            calls.end();
         }
     }
 }
@@ -80,7 +125,8 @@ pub(crate) fn run_muted(id: u64, f: impl FnOnce()) {
 impl<T: ?Sized> Registry<T> {
     /// Registers a function. Returns the id for [`remove`](Self::remove).
     pub(crate) fn add(&self, function: Arc<T>) -> u64 {
-        let entry = Entry::new(function);
+        let mut entry = Entry::new(function);
+        entry.calls = Some(Arc::default());
         let id = entry.id;
         self.change(|entries| entries.push(entry));
         id
@@ -93,27 +139,26 @@ impl<T: ?Sized> Registry<T> {
 
     /// As `remove`. If other threads are running the function, waits until they have returned.
     pub(crate) fn remove_and_wait(&self, id: u64) -> bool {
-        let Some(function) = self.take_out(id) else {
+        let Some(calls) = self.take_out(id) else {
             return false;
         };
         // A thread that runs on behalf of the function would wait for itself.
-        if !muted::contains(id) {
-            // A thread that iterates over an old list holds the function until it is past it.
-            while function.strong_count() > 0 {
-                thread::sleep(POLL_INTERVAL);
-            }
+        while !calls.are_over() && !muted::contains(id) {
+            thread::sleep(POLL_INTERVAL);
         }
         true
     }
 
-    fn take_out(&self, id: u64) -> Option<Weak<T>> {
+    /// Takes the function out of the list. No thread begins to call it after that.
+    fn take_out(&self, id: u64) -> Option<Arc<Calls>> {
         let mut taken = None;
         self.change(|entries| {
             let place = entries.iter().position(|entry| entry.id == id);
-            let function = place.map(|place| entries.remove(place).function);
-            taken = function.and_then(|function| function.get().map(Arc::downgrade));
+            taken = place.and_then(|place| entries.remove(place).calls.clone());
         });
-        taken
+        let calls: Arc<Calls> = taken?;
+        calls.forbid();
+        Some(calls)
     }
 
     /// Replaces the list. Drops the old list outside the lock, because that can drop functions.

@@ -34,9 +34,11 @@ impl Registration {
         Self(None)
     }
 
-    /// Removes the function. Returns `true` if that prevents it from running from now on.
+    /// Removes the function, which does not start to run any more. Does not wait for one that is
+    /// running.
     ///
-    /// Returns `false` for a callback that is running, has run, or was dropped with its token.
+    /// Returns `true`, or `false` for a callback that is running, has run, or was dropped with its
+    /// token.
     #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
     pub fn unregister(mut self) -> bool {
         self.remove()
@@ -45,7 +47,8 @@ impl Registration {
     /// As [`unregister`](Self::unregister), and waits until a running function has returned. When
     /// this returns, the function is not running and never will.
     ///
-    /// Inside the function itself this returns immediately.
+    /// Inside the function itself, and in code that runs on its behalf, this returns immediately.
+    /// For a propagator, the function is the one that captures.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicBool, Ordering};
