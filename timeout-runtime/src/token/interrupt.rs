@@ -11,13 +11,14 @@
 //! 1. The stop function runs in *stopping* only, and *stopping* is never left for *over*. So
 //!    `interrupt_with` does not return while the function runs, and it never runs afterwards.
 //! 2. If the function has run at all, the token is cancelled, and the result is an error.
-//! 3. A pause holds no thread: an alarm of the timer ends it.
+//! 3. A pause holds no thread: an alarm of the timer ends it. Without a timer, the thread that has
+//!    called the function sleeps. The thread that works never does: it would wait for itself.
 
 mod futures;
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::outcome::TimeoutError;
@@ -90,6 +91,8 @@ impl CancelToken {
         });
         let output = {
             let _end = EndOnDrop(&interruption);
+            // On a token that was cancelled meanwhile, the stop has come before the work.
+            self.check()?;
             work()
         };
         drop(registration);
@@ -103,6 +106,8 @@ type Stop = Box<dyn FnMut() + Send>;
 struct Interruption {
     state: Mutex<InterruptionState>,
     is_idle: Condvar,
+    /// The thread that works.
+    worker: ThreadId,
 }
 
 struct InterruptionState {
@@ -126,6 +131,7 @@ impl Interruption {
                 alarm: None,
             }),
             is_idle: Condvar::default(),
+            worker: thread::current().id(),
         })
     }
 
@@ -134,7 +140,7 @@ impl Interruption {
         while let Some(mut stop) = self.begin_stop() {
             unwind::contain(&mut stop);
             match self.end_stop(stop) {
-                Some(pause) if !self.arm(pause) => thread::sleep(pause),
+                Some(pause) if thread::current().id() != self.worker => thread::sleep(pause),
                 _ => return,
             }
         }
@@ -149,8 +155,8 @@ impl Interruption {
         state.stop.take()
     }
 
-    /// Returns the pause before the next call, or `None` once the work has returned.
-    fn end_stop(&self, stop: Stop) -> Option<Duration> {
+    /// Makes the timer end the pause before the next call. Returns the pause if there is no timer.
+    fn end_stop(self: &Arc<Self>, stop: Stop) -> Option<Duration> {
         let mut state = lock(&self.state);
         state.stop = Some(stop);
         if state.is_over {
@@ -160,25 +166,10 @@ impl Interruption {
         }
         let pause = state.pause;
         state.pause = (2 * pause).min(LONGEST_PAUSE);
-        Some(pause)
-    }
-
-    /// Makes the timer end the pause. Returns `false` if there is no timer.
-    fn arm(self: &Arc<Self>, pause: Duration) -> bool {
-        let waker = Waker::from(Arc::clone(self));
-        let at = Tick::now().plus(pause);
-        let Some(alarm) = TIMER.arm(at, Alarm::Wake(Some(waker))) else {
-            return false;
-        };
-        let mut state = lock(&self.state);
-        let unneeded = if state.is_over {
-            Some(alarm)
-        } else {
-            state.alarm.replace(alarm)
-        };
-        drop(state);
-        unneeded.into_iter().for_each(|alarm| TIMER.disarm(alarm));
-        true
+        let alarm = Alarm::Wake(Some(Waker::from(Arc::clone(self))));
+        // Under the lock, so that an alarm that rings already cannot be taken for the next one.
+        state.alarm = TIMER.arm(Tick::now().plus(pause), alarm);
+        state.alarm.is_none().then_some(pause)
     }
 
     /// The work has returned: waits for a running function, and keeps it from running again.

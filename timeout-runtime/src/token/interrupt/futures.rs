@@ -17,12 +17,13 @@ impl CancelToken {
     /// the time `settle` to end.
     ///
     /// For clients whose server continues unless it is told to stop: dropping the future of a
-    /// PostgreSQL query leaves the query running. `stop` is repeated with growing pauses of at most
-    /// 32 ms until `future` has ended, or until `settle` has passed. A running `stop` is awaited, so
-    /// that it does not reach the next query, but not longer than `settle` either.
+    /// PostgreSQL query leaves the query running. `stop` is called at least once, and is repeated
+    /// with growing pauses of at most 32 ms until `future` has ended, or until `settle` has passed.
+    /// A running `stop` is awaited, so that it does not reach the next query, but not longer than
+    /// `settle` either. A panic in `stop` is caught.
     ///
-    /// An annotated async function is dropped at its deadline. A `grace` of at least `settle` gives it
-    /// the time that this method needs.
+    /// An annotated async function is dropped at its deadline. A `grace` of at least `settle` gives
+    /// it the time that this method needs.
     ///
     /// # Cancel safety
     ///
@@ -52,7 +53,8 @@ impl CancelToken {
     /// # Errors
     ///
     /// Returns the error of [`check`](Self::check) if the token is cancelled before `future` starts,
-    /// which is then never polled, or before it ends. In that case the output is dropped.
+    /// which is then never polled, or if `stop` was called. In that case the output is dropped: it
+    /// may be incomplete.
     pub async fn interrupt_async_with<F, S>(
         &self,
         mut stop: impl FnMut() -> S,
@@ -77,15 +79,20 @@ impl CancelToken {
             alarm: CallerAlarm::default(),
         };
         let mut pause = FIRST_PAUSE;
-        while !settling.is_over() {
-            let mut stopping = pin!(stop());
+        loop {
             // A panic of `stop` counts as its end.
-            let poll = |context: &mut Context<'_>| {
-                let polled = unwind::catch(|| stopping.as_mut().poll(context).is_ready());
-                polled.map_err(unwind::drop_catching).unwrap_or(true)
-            };
-            settling.run_beside(poll).await;
+            if let Ok(stopping) = unwind::catch(&mut stop).map_err(unwind::drop_catching) {
+                let mut stopping = pin!(stopping);
+                let poll = |context: &mut Context<'_>| {
+                    let polled = unwind::catch(|| stopping.as_mut().poll(context).is_ready());
+                    polled.map_err(unwind::drop_catching).unwrap_or(true)
+                };
+                settling.run_beside(poll).await;
+            }
             settling.pause(pause).await;
+            if settling.is_over() {
+                break;
+            }
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
         match self.0.error() {
