@@ -259,7 +259,7 @@ fn a_call_leaves_no_context_on_a_worker() {
             for kind in EVERY_OUTCOME {
                 let (context, mark, seen) = marked();
                 context.run(|| block_on(kind.make(way)));
-                // Callbacks of a deadline run on workers, outside any call.
+                // Callbacks run on background threads, outside any call.
                 let (sender, found) = mpsc::channel();
                 let outcome =
                     Way::SyncWorker.run(&limit("context::after", short()), move |token| {

@@ -43,5 +43,16 @@ fn dropped_links_keep_no_memory() {
             cancelled < 100,
             "{cancelled} allocations are left by dropped ones"
         );
+        let cancelled = left(|| {
+            let theirs = CancellationToken::new();
+            let ours = CancelToken::from(&theirs);
+            let below = LinkedToken::from(&ours);
+            theirs.cancel();
+            assert!(below.is_cancelled());
+        });
+        assert!(
+            cancelled < 100,
+            "{cancelled} allocations are left by cancelled ones"
+        );
     });
 }

@@ -128,7 +128,9 @@ fn use_parent() {
     let child = PARENT.child();
     let both = CancelToken::linked([&*PARENT, &child]);
     drop(PARENT.on_cancel(|| {}));
-    let kept = both.on_cancel(|| {});
+    let called = Gate::new();
+    let calls = called.clone();
+    let kept = both.on_cancel(move || calls.open());
     assert!(poll_once(&mut PARENT.cancelled(), &Gate::new()).is_pending());
     assert!(poll_once(&mut both.clone().cancelled_owned(), &Gate::new()).is_pending());
     assert_eq!(PARENT.wait_timeout(Duration::ZERO), None);
@@ -138,7 +140,8 @@ fn use_parent() {
     assert_eq!(context.run(inner).unwrap(), 7);
     child.cancel();
     assert!(context.run(inner).is_err());
-    assert!(!kept.unregister() && !PARENT.is_cancelled());
+    called.wait();
+    assert!(!kept.unregister_and_wait() && !PARENT.is_cancelled());
 }
 
 /// The bytes in use once all operations have ended.

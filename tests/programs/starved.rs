@@ -156,6 +156,34 @@ fn calls_back() -> bool {
     called.load(Ordering::SeqCst)
 }
 
+/// The canceller calls the stop itself. On the thread that works it does so once: it would wait for
+/// itself.
+fn work_cancels_its_own_token() -> bool {
+    let (token, stops) = (CancelToken::new(), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&stops);
+    let stop = move || counted.fetch_add(1, Ordering::SeqCst);
+    let stopped = token.interrupt_with(stop, || token.cancel());
+    stopped.is_err() && stops.load(Ordering::SeqCst) == 1
+}
+
+/// Another canceller repeats the stop until the work has returned.
+fn a_lost_stop_is_repeated() -> bool {
+    let (token, stops) = (CancelToken::new(), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&stops);
+    let stop = move || counted.fetch_add(1, Ordering::SeqCst);
+    let cancels = token.clone();
+    // A thread of the program itself has a possible stack size.
+    let canceller = std::thread::Builder::new().stack_size(1 << 20);
+    let stopped = token.interrupt_with(stop, || {
+        let canceller = canceller.spawn(move || cancels.cancel());
+        while stops.load(Ordering::SeqCst) < 3 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        canceller.expect("a thread")
+    });
+    stopped.is_err()
+}
+
 /// A token cancelled by `cancel` wakes its waiter, which need not poll all the time.
 fn is_woken() -> bool {
     let (token, polls) = (CancelToken::new(), AtomicUsize::new(0));
@@ -184,6 +212,8 @@ fn main() -> ExitCode {
         times_out(nested),
         waits_for_a_context(),
         calls_back(),
+        work_cancels_its_own_token(),
+        a_lost_stop_is_repeated(),
         is_woken(),
         needs_a_worker(),
     ];

@@ -359,12 +359,16 @@ impl Forest {
         }
     }
 
-    fn check_counts(&self) {
-        // The callbacks of a dropped call run on a worker.
+    fn wait_for_callbacks(&self) {
+        // Callbacks run on background threads.
         eventually("all callbacks have run", || {
             let mut callbacks = self.callbacks.iter();
             callbacks.all(|waiter| waiter.count.get() >= waiter.expected)
         });
+    }
+
+    fn check_counts(&self) {
+        self.wait_for_callbacks();
         compare("callback", &self.callbacks);
         compare("waiter", &self.waiting);
         compare("call", &self.calls);
@@ -374,14 +378,6 @@ impl Forest {
     /// The reason of each cancellation is its index in the list.
     pub fn adopt(&mut self, cancelled: &[usize]) {
         let handles = self.handles();
-        for (node, found) in self.found.lock().unwrap().drain(..) {
-            let below = handles.iter().zip(found);
-            let mut below = below.filter(|((other, _), _)| self.is_below(*other, node));
-            assert!(
-                below.all(|(_, cause)| cause.is_some()),
-                "called for token {node}"
-            );
-        }
         let mut reached: Vec<usize> = Vec::new();
         for &node in cancelled {
             reached.extend(self.reached_from(node));
@@ -399,6 +395,15 @@ impl Forest {
             self.nodes[node].cancellation = cancellation.or(Some((Cause::Cancelled, None)));
         }
         self.expect_woken(&reached);
+        self.wait_for_callbacks();
+        for (node, found) in self.found.lock().unwrap().drain(..) {
+            let below = handles.iter().zip(found);
+            let mut below = below.filter(|((other, _), _)| self.is_below(*other, node));
+            assert!(
+                below.all(|(_, cause)| cause.is_some()),
+                "called for token {node}"
+            );
+        }
     }
 
     /// Drops all tokens, which wakes no waiter.

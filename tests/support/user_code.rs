@@ -3,14 +3,12 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use timeout_runtime::{CallContext, CancelToken, Outcome, TimeoutError, add_listener, workers};
 
 use super::panics;
-use super::support::{EVERY_WAY, Way, limit, until_cancelled};
+use super::support::{EVERY_WAY, Gate, Way, limit, until_cancelled};
 
 /// How the user code behaves when it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +51,14 @@ pub fn re_enter() {
         .outcome(|token| until_cancelled(&token));
     assert!(matches!(expires, Outcome::TimedOut(_)), "{expires:?}");
     drop(add_listener(|_| ()));
-    let (token, called) = (CancelToken::new(), Arc::<AtomicBool>::default());
-    let calls = Arc::clone(&called);
-    let _registration = token
-        .child()
-        .on_cancel(move || calls.store(true, Ordering::SeqCst));
+    let (token, called) = (CancelToken::new(), Gate::new());
+    drop(token.child().on_cancel(|| ()));
     let kept = token.child();
-    let flag = Arc::clone(&called);
-    let registration = kept.on_cancel(move || flag.store(true, Ordering::SeqCst));
+    let calls = called.clone();
+    let registration = kept.on_cancel(move || calls.open());
     token.cancel();
-    assert!(called.load(Ordering::SeqCst) && !registration.unregister());
+    called.wait();
+    assert!(!registration.unregister_and_wait());
     let _ = (workers::stats(), workers::abandoned());
 }
 

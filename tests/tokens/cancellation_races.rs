@@ -5,11 +5,12 @@
 use crate::support;
 use crate::waiters::Count;
 use std::hint::spin_loop;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::{Context, Poll};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::{EVERY_WAY, Gate, SOON, Way, block_on, in_runtime, limit, record, short};
 use timeout_runtime::{
@@ -91,6 +92,15 @@ fn beside_cancel_of<P, T>(
     });
 }
 
+/// Waits for the first call, which a background thread makes.
+fn wait_for_call(calls: &Count) {
+    let start = Instant::now();
+    while calls.get() == 0 {
+        assert!(start.elapsed() < SOON, "the callback never ran");
+        thread::yield_now();
+    }
+}
+
 #[test]
 fn a_token_linked_during_a_cancel_is_cancelled() {
     let other = CancelToken::new();
@@ -124,8 +134,8 @@ fn callbacks_registered_during_a_cancel_run_once() {
         },
         |_, registered| {
             for (registration, calls) in registered {
-                assert_eq!(calls.get(), 1);
-                assert!(!registration.unregister());
+                wait_for_call(&calls);
+                assert!(!registration.unregister_and_wait());
                 assert_eq!(calls.get(), 1);
             }
         },
@@ -141,8 +151,59 @@ fn a_callback_unregistered_during_a_cancel_runs_once_or_is_prevented() {
             let called = calls.clone();
             (token.on_cancel(move || called.add()).unregister(), calls)
         },
-        |_, (prevented, calls)| assert_eq!(calls.get(), usize::from(!prevented)),
+        |_, (prevented, calls)| {
+            if !prevented {
+                wait_for_call(&calls);
+            }
+            assert_eq!(calls.get(), usize::from(!prevented));
+        },
     );
+}
+
+#[test]
+fn a_callback_unregistered_with_a_wait_has_run_or_never_will() {
+    beside_cancel(
+        rounds(),
+        |token| {
+            let calls = Arc::<Count>::default();
+            let called = calls.clone();
+            let registration = token.on_cancel(move || called.add());
+            let is_prevented = registration.unregister_and_wait();
+            (is_prevented, calls.get(), calls)
+        },
+        |_, (is_prevented, count, calls)| {
+            assert_eq!(count, usize::from(!is_prevented));
+            assert_eq!(calls.get(), count);
+        },
+    );
+}
+
+/// A value shows that no stop has run. After the return no stop can reach the next work.
+#[test]
+fn work_that_ends_during_a_cancel_returns_its_value_or_was_stopped() {
+    let (mut values, mut errors) = (0, 0);
+    beside_cancel(
+        rounds(),
+        |token| {
+            let stops = Arc::<Count>::default();
+            let stopped = stops.clone();
+            let result = token.interrupt_with(move || stopped.add(), spin_loop);
+            // The function is gone, so this count is final.
+            assert_eq!(Arc::strong_count(&stops), 1);
+            (result, stops.get())
+        },
+        |_, (result, stops)| match result {
+            Ok(()) => {
+                assert_eq!(stops, 0);
+                values += 1;
+            }
+            Err(error) => {
+                assert!(error.is_cancelled());
+                errors += 1;
+            }
+        },
+    );
+    assert!(values > 0 && errors > 0, "{values} values, {errors} errors");
 }
 
 #[test]
@@ -295,25 +356,27 @@ fn a_callback_sees_every_token_on_the_path_to_it_cancelled() {
     let leaves: Vec<_> = (0..8).map(|_| below.child()).collect();
     let on_the_way = [vec![first.clone(), left.clone(), below.clone()], leaves].concat();
     let beside = [second.clone(), right.clone()];
-    let seen = Arc::<Mutex<Vec<bool>>>::default();
-    let kept: Vec<_> = on_the_way
-        .iter()
-        .map(|token| {
-            let (on_the_way, beside) = (on_the_way.clone(), beside.clone());
-            let seen = Arc::clone(&seen);
-            token.on_cancel(move || {
-                let reached = on_the_way.iter().all(CancelToken::is_cancelled);
-                let left_alone = !beside.iter().any(CancelToken::is_cancelled);
-                seen.lock().unwrap().push(reached && left_alone);
-            })
-        })
-        .collect();
+    let (sender, seen) = mpsc::channel();
+    for token in &on_the_way {
+        let (on_the_way, beside) = (on_the_way.clone(), beside.clone());
+        let sender = sender.clone();
+        let callback = move || {
+            let reached = on_the_way.iter().all(CancelToken::is_cancelled);
+            let left_alone = !beside.iter().any(CancelToken::is_cancelled);
+            sender.send(reached && left_alone).unwrap();
+        };
+        token.on_cancel(callback).forget();
+    }
+    drop(sender);
     first.cancel();
-    assert_eq!(*seen.lock().unwrap(), vec![true; on_the_way.len()]);
+    for _ in &on_the_way {
+        assert_eq!(seen.recv_timeout(SOON), Ok(true));
+    }
     second.cancel();
     assert!(beside.iter().all(CancelToken::is_cancelled));
-    assert_eq!(seen.lock().unwrap().len(), on_the_way.len(), "not twice");
-    drop(kept);
+    // Each callback is dropped once it has run.
+    let twice = seen.recv_timeout(SOON);
+    assert_eq!(twice, Err(RecvTimeoutError::Disconnected));
 }
 
 /// The same for a deadline, which cancels the descendants of a call's token.

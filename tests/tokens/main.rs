@@ -3,8 +3,12 @@
 #[macro_use]
 #[path = "../support/annotated.rs"]
 mod annotated;
+#[path = "../support/background.rs"]
+mod background;
 #[path = "../support/concurrent.rs"]
 mod concurrent;
+#[path = "../support/own_process.rs"]
+mod own_process;
 #[path = "../support/panics.rs"]
 mod panics;
 #[path = "../support/mod.rs"]
@@ -16,6 +20,7 @@ mod token_steps;
 #[path = "../support/waiters.rs"]
 mod waiters;
 
+mod blocking_waits;
 mod callbacks_and_wakers;
 mod cancel_token;
 mod cancellation_races;
@@ -23,9 +28,12 @@ mod causes_are_kept;
 mod checks_without_a_token;
 mod deep_and_wide_tokens;
 mod in_time_disarms;
+mod interrupted_futures;
+mod interrupted_work;
 mod random_trees;
 mod reasons_are_kept;
 mod slow_callbacks;
 mod tokens_convert;
 mod tokens_without_waiters;
+mod unregister_and_wait;
 mod upstream_ends_the_wait;

@@ -1,7 +1,8 @@
 //! Callbacks that block, panic or unregister each other delay no call, no timer and no
 //! other callback for good.
 
-use crate::{concurrent, panics, support};
+use crate::own_process::in_own_process;
+use crate::{background, concurrent, panics, support};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
@@ -9,10 +10,10 @@ use std::time::Duration;
 
 use concurrent::{must_return, run_concurrently};
 use support::{
-    ASYNC, EVERY_WAY, Gate, SOON, Way, block_on, eventually, limit, runtime, short, short_limit,
-    until_cancelled,
+    ASYNC, EVERY_WAY, Gate, SOON, Way, before_it_opens, block_on, eventually, limit, runtime,
+    short, short_limit, until_cancelled,
 };
-use timeout_runtime::{CancelToken, Cause, Outcome, Registration, TimeoutError};
+use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Registration, TimeoutError};
 
 /// Number of other calls made while callbacks block.
 const OTHERS: usize = 20;
@@ -109,41 +110,46 @@ fn slow_callbacks_of_a_deadline_delay_no_other_call() {
     }
 }
 
-/// While a callback runs, every reader must see the token as cancelled.
+/// `cancel` used to run the callbacks itself, and returned after the last one. While a callback
+/// runs, every reader must see the token as cancelled.
 #[test]
-fn slow_callbacks_of_a_cancel_delay_at_most_its_own_thread() {
+fn cancel_returns_while_callbacks_still_block() {
     panics::record_panics();
     for way in EVERY_WAY {
         let token = CancelToken::new();
         let (entered, release) = (Gate::new(), Gate::new());
         let (sender, taken_back) = mpsc::channel();
         register_three(&token, entered.clone(), release.clone(), sender);
-        let started = Gate::new();
-        let (under_way, cancels) = (started.clone(), token.clone());
-        let canceller = thread::spawn(move || {
-            under_way.wait();
-            cancels.cancel();
-        });
-        // The call that inherits the token ends while its callbacks still run.
-        let context = timeout_runtime::CallContext::detached().with_token(&token);
-        let outcome = context.run(|| {
-            way.run(&limit("slow_callbacks::cancelled", 60_000), move |token| {
-                started.open();
-                until_cancelled(&token)
-            })
+        let (outcome, cause) = before_it_opens(&release, move || {
+            let started = Gate::new();
+            let (under_way, cancels) = (started.clone(), token.clone());
+            let canceller = thread::spawn(move || {
+                under_way.wait();
+                cancels.cancel();
+            });
+            let context = CallContext::detached().with_token(&token);
+            let outcome = context.run(|| {
+                way.run(&limit("slow_callbacks::cancelled", 60_000), move |token| {
+                    started.open();
+                    until_cancelled(&token)
+                })
+            });
+            canceller.join().unwrap();
+            entered.wait();
+            // A second cancel does not wait for the callbacks of the first one either.
+            token.cancel();
+            (outcome, token.child().cause())
         });
         assert!(
             matches!(outcome, Outcome::Cancelled(_)),
             "{way:?}: {outcome:?}"
         );
-        entered.wait();
-        assert_eq!(token.child().cause(), Some(Cause::Cancelled), "{way:?}");
-        // A second cancel does not wait for the callbacks of the first one.
-        token.cancel();
-        assert!(!canceller.is_finished(), "{way:?}");
-        release.open();
-        canceller.join().unwrap();
-        assert_eq!(taken_back.try_recv(), Ok(vec![false; 2]), "{way:?}");
+        assert_eq!(cause, Some(Cause::Cancelled), "{way:?}");
+        let prevented = taken_back.recv_timeout(SOON).unwrap();
+        assert!(
+            !prevented[0],
+            "{way:?}: a callback that runs was taken back"
+        );
     }
 }
 
@@ -219,6 +225,41 @@ fn callbacks_of_one_token_may_unregister_each_other_and_themselves() {
         });
         assert!(prevented.contains(&false), "a callback took itself back");
     }
+}
+
+/// Callbacks that block take their own threads out of the bounded number, and no other callback.
+#[test]
+fn three_callbacks_of_many_that_block_delay_neither_the_cancel_nor_the_others() {
+    in_own_process(|| {
+        const CALLBACKS: usize = 10_000;
+        const BLOCKED: usize = 3;
+
+        let (token, release) = (CancelToken::new(), Gate::new());
+        let ran = Arc::<AtomicUsize>::default();
+        for place in 0..CALLBACKS {
+            let (held, runs) = (release.clone(), Arc::clone(&ran));
+            let callback = move || {
+                if place < BLOCKED {
+                    held.wait();
+                }
+                runs.fetch_add(1, Ordering::SeqCst);
+            };
+            token.on_cancel(callback).forget();
+        }
+        let count = Arc::clone(&ran);
+        let most = before_it_opens(&release, move || {
+            token.cancel();
+            let mut most = background::threads();
+            while count.load(Ordering::SeqCst) < CALLBACKS - BLOCKED {
+                most = most.max(background::threads());
+            }
+            most
+        });
+        assert!(most <= background::MOST, "{most} threads");
+        eventually("the blocked callbacks have run", || {
+            ran.load(Ordering::SeqCst) == CALLBACKS
+        });
+    });
 }
 
 /// A blocked callback must not occupy the worker of the next call.
