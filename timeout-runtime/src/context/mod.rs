@@ -159,12 +159,14 @@ impl CancelToken {
     /// Runs `callback` when the token is cancelled, on a background thread. On a token that is
     /// cancelled already, runs it immediately, on this thread.
     ///
-    /// This is how blocking I/O is interrupted: the callback shuts the socket down, or kills the
-    /// child process.
+    /// [`cancel`](Self::cancel) does not wait for callbacks. They run at the same time and in no
+    /// order, on at most 64 threads. The thread that cancels the token runs them itself if the
+    /// system refuses a thread, on a target without threads, and in a forked child.
     ///
-    /// Callbacks run at the same time, on at most 64 threads. If the system refuses a thread, the
-    /// canceller runs them. Callbacks run outside any call. A panic in a callback is caught. A
-    /// callback is dropped with its token: if all clones of a token are dropped, it is not called.
+    /// Callbacks run outside any call. A panic in a callback is caught. A callback is dropped with
+    /// its token: if all clones of a token are dropped, it is not called.
+    ///
+    /// To stop blocking work, use [`interrupt_with`](Self::interrupt_with).
     ///
     /// ```
     /// use std::sync::mpsc;

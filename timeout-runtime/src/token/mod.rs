@@ -88,7 +88,8 @@ impl CancelToken {
     /// Cancels the token with [`Cause::Cancelled`], unless it is cancelled already.
     ///
     /// When this returns, all tokens below are cancelled, and all waiting threads and tasks have
-    /// been woken. Callbacks run on background threads. This function never waits for them.
+    /// been woken. Callbacks run on background threads, and this function does not wait for them:
+    /// see [`on_cancel`](Self::on_cancel).
     pub fn cancel(&self) {
         self.0.cancel(Cause::Cancelled, None);
     }
