@@ -182,12 +182,26 @@ fn a_callback_unregistered_with_a_wait_has_run_or_never_will() {
 #[test]
 fn work_that_ends_during_a_cancel_returns_its_value_or_was_stopped() {
     let (mut values, mut errors) = (0, 0);
+    let mut round = 0;
     beside_cancel(
         rounds(),
         |token| {
             let stops = Arc::<Count>::default();
             let stopped = stops.clone();
-            let result = token.interrupt_with(move || stopped.add(), spin_loop);
+            let stop = move || {
+                stopped.add();
+                thread::yield_now();
+            };
+            round += 1;
+            let result = token.interrupt_with(stop, || {
+                // In some rounds the work ends while a stop runs, and in others right away.
+                for _ in 0..round % 3 * 50 {
+                    if stops.get() > 0 {
+                        break;
+                    }
+                    thread::yield_now();
+                }
+            });
             // The function is gone, so this count is final.
             assert_eq!(Arc::strong_count(&stops), 1);
             (result, stops.get())
