@@ -42,8 +42,8 @@ impl CancelToken {
     ///
     /// `stop` makes `work` return: it cancels a query, shuts a socket down or closes a channel. It
     /// runs on a background thread, again and again with growing pauses of at most 32 ms, until
-    /// `work` has returned. So a stop also takes effect if it is lost while nothing runs, as
-    /// SQLite's `interrupt` and PostgreSQL's cancel request are lost between two statements.
+    /// `work` has returned. So a stop also takes effect if it is lost while nothing runs, as the
+    /// cancel request of a database is between two statements.
     ///
     /// This function does not return while `stop` runs, and `stop` does not run afterwards. So a
     /// connection can be used again. If this returns a value, `stop` has not run at all. A panic in
@@ -182,7 +182,9 @@ impl Interruption {
         let alarm = state.alarm.take();
         let stop = state.stop.take();
         drop(state);
-        alarm.into_iter().for_each(|alarm| TIMER.disarm(alarm));
+        if let Some(alarm) = alarm {
+            TIMER.disarm(alarm);
+        }
         unwind::drop_catching(stop);
     }
 }

@@ -17,7 +17,7 @@ impl CancelToken {
     /// the time `settle` to end.
     ///
     /// For clients whose server continues unless it is told to stop: dropping the future of a
-    /// PostgreSQL query leaves the query running. `stop` is called at least once, and is repeated
+    /// database query can leave the query running. `stop` is called at least once, and is repeated
     /// with growing pauses of at most 32 ms until `future` has ended, or until `settle` has passed.
     /// A running `stop` is awaited, so that it does not reach the next query, but not longer than
     /// `settle` either. A panic in `stop` is caught.
