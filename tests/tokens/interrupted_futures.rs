@@ -65,7 +65,7 @@ fn in_paused_time<T>(future: impl Future<Output = T>) -> (T, Duration) {
 /// Cancels `token` when it is polled, and is never ready.
 async fn cancels_and_hangs(token: &CancelToken) {
     token.cancel();
-    pending().await
+    pending::<()>().await;
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn with_a_cancelled_token_neither_the_work_nor_a_stop_runs() {
     stops.assert_gone();
 }
 
-/// SQLite's `interrupt` is lost if no statement runs at that moment.
+/// The cancel request of a database is lost if no statement runs at that moment.
 #[test]
 fn a_stop_that_is_lost_is_repeated() {
     // The pauses are 1, 2, 4, 8, 16, 32 and 32 ms.

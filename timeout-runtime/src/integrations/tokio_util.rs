@@ -101,8 +101,9 @@ impl Wake for Link {
 #[must_use = "dropping the value removes the link between the tokens"]
 pub struct LinkedToken {
     theirs: CancellationToken,
-    /// Our token and the waiter there, unless our token was cancelled before.
-    link: Option<(NodeWeak, u64)>,
+    /// `None` if our token was cancelled before.
+    #[allow(dead_code)] // Dropping it removes the waiter.
+    link: Option<Waiter>,
 }
 
 impl From<&CancelToken> for LinkedToken {
@@ -115,24 +116,28 @@ impl From<&CancelToken> for LinkedToken {
         ours.0.ensure_timer();
         let theirs = CancellationToken::new();
         // A waiter and not a callback, which would run on another thread a moment later.
-        let waiter = Waker::from(Arc::new(CancelTheirs(theirs.clone())));
-        let link = ours.0.add_waiter(waiter);
+        let waker = Waker::from(Arc::new(CancelTheirs(theirs.clone())));
+        let link = ours.0.add_waiter(waker).map(|key| Waiter {
+            ours: ours.0.downgrade(),
+            key,
+        });
         if link.is_none() {
             theirs.cancel();
         }
-        Self {
-            theirs,
-            link: link.map(|key| (ours.0.downgrade(), key)),
-        }
+        Self { theirs, link }
     }
 }
 
-impl Drop for LinkedToken {
+/// A waker that is registered with our token. Dropping this value removes it.
+struct Waiter {
+    ours: NodeWeak,
+    key: u64,
+}
+
+impl Drop for Waiter {
     fn drop(&mut self) {
-        if let Some((ours, key)) = self.link.take() {
-            if let Some(ours) = ours.upgrade() {
-                ours.remove_waiter(key);
-            }
+        if let Some(ours) = self.ours.upgrade() {
+            ours.remove_waiter(self.key);
         }
     }
 }
