@@ -29,6 +29,7 @@ pub mod cleanup {}
 #[doc = include_str!("src/shutdown.md")]
 pub mod shutdown {}
 
+#[allow(clippy::doc_markdown)] // Names of databases.
 #[doc = include_str!("src/blocking-io.md")]
 pub mod blocking_io {}
 
