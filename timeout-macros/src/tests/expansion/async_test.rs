@@ -33,6 +33,6 @@ async fn it_ends() {
             (),
             _,
             _,
-        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).ending())
+        >(__fallback, __op, |__value| __timeout_p::ReturnValue(__value).returned())
         .await;
 }

@@ -31,6 +31,6 @@ fn it_ends() {
                 assert_eq!(6 * 7, 42);
             })
         },
-        |__value| __timeout_p::ReturnValue(__value).ending(),
+        |__value| __timeout_p::ReturnValue(__value).returned(),
     );
 }
