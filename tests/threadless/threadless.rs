@@ -125,6 +125,10 @@ fn main() {
     cancelled.cancel();
     assert!(token.is_cancelled());
     block_on(token.cancelled());
+    // Without threads, `cancel` calls the stop.
+    let token = CancelToken::new();
+    let stopped = token.interrupt_with(|| println!("a stop"), || token.cancel());
+    assert!(stopped.unwrap_err().is_cancelled());
 
     let shared = Deadline::after(LIMIT);
     assert!(!shared.has_passed());
