@@ -1,5 +1,5 @@
 //! Collections that release memory after removals: [`Shrink`] for `std` collections, and [`Table`],
-//! a sorted list under keys that are never used again.
+//! a map in the order of insertion, whose keys are never used again.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash};

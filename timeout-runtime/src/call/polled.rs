@@ -1,5 +1,5 @@
-//! [`InlineCall`]: a call whose operation is a future that the caller's task polls. It is neither
-//! spawned nor moved to a worker.
+//! [`InlineCall`]: a call whose operation is a future that the caller's task polls. The future is
+//! neither spawned nor moved to a worker.
 
 use std::fmt;
 use std::future::Future;

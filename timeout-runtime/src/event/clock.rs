@@ -1,4 +1,5 @@
-//! The source of the timestamps of events.
+//! [`OwnClock`]: a policy's own function for the timestamps of its events. Without one, or if it
+//! panics, an event gets the system time.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,4 +1,5 @@
-//! [`Registry`]: process-wide functions of users, called outside all locks.
+//! [`Registry`]: functions that users register for the whole process, called outside all locks.
+//! [`Entry`] is one of them, or a policy's own.
 
 pub(crate) mod muted;
 mod registration;

@@ -1,5 +1,6 @@
 //! [`Policy`]: what is the same for all calls of one annotated function or one `Timeout`: the name,
-//! `cancel`, the listener and the clock of events. Limits are in `CallOptions`.
+//! `cancel`, the listener and the clock of events, and how callers spin. Limits are in
+//! `CallOptions`.
 
 use std::fmt;
 use std::ops::Deref;

@@ -1,5 +1,5 @@
-//! Blocking waits for things of the standard library that nothing interrupts: they check the token
-//! between short waits.
+//! Blocking waits that check the token in between: `recv` for a channel, `wait_while` for a
+//! condition variable, and `wait_until` for anything that can be tried again.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Condvar, MutexGuard, PoisonError};

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //!              cancelled            returns
-//!   working ─────────────► stopping ───────► pausing ──┐
-//!      │                      ▲                │  │    │
-//!      │                      └── time is up ──┘  │    │
-//!      └────────────── work returns ──────────────┴────┴──► over
+//!   working ─────────────► stopping ───────► pausing
+//!      │                      ▲                │  │
+//!      │                      └── time is up ──┘  │
+//!      └────────────── work returns ──────────────┴──► over
 //! ```
 //!
 //! 1. The stop function runs in *stopping* only, and *stopping* is never left for *over*. So
-//!    `interrupt_with` does not return while the function runs, and it never runs afterwards.
+//!    `interrupt_with` does not return while the function runs, and the function never runs
+//!    afterwards.
 //! 2. If the function has run at all, the token is cancelled, and the result is an error.
 //! 3. A pause holds no thread: an alarm of the timer ends it. Without a timer, the thread that has
 //!    called the function sleeps. The thread that works never does: it would wait for itself.

@@ -1,4 +1,5 @@
-//! [`Links`]: what a token is linked to: its caller, the tokens below, waiters and callbacks.
+//! [`Links`]: what a token is linked to: the tokens above and below, its alarm, and what a
+//! cancellation wakes or runs: the waiting caller of the call, other waiters, and callbacks.
 //! Guarded by the lock of the node.
 
 use std::task::Waker;

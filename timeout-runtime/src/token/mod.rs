@@ -1,4 +1,5 @@
-//! [`CancelToken`]: tells an operation that its time is up.
+//! [`CancelToken`]: tells an operation to stop: at its deadline, when its caller leaves, or when
+//! the token or one above it is cancelled.
 
 mod blocking;
 mod callback;

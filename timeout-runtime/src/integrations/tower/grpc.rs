@@ -1,5 +1,5 @@
 //! Detects gRPC requests and responses by their content type, and sets `grpc-status` on a response
-//! that the layer refuses or ends early.
+//! that the server layer refuses or ends early.
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
