@@ -12,7 +12,6 @@ use super::report::ReportBuilder;
 /// What propagates. Empty outside a runtime, without listeners that run, and without propagators.
 pub(crate) struct Propagated(Option<Box<PropagatedState>>);
 
-#[derive(Default)]
 struct PropagatedState {
     muted: Vec<u64>,
     captures: Captures,
@@ -30,11 +29,13 @@ impl Propagated {
 
     /// Captures the state of the current thread for a worker.
     pub(crate) fn to_worker() -> Self {
-        Self::of(PropagatedState {
-            #[cfg(feature = "tokio")]
-            runtime: Handle::try_current().ok(),
-            ..PropagatedState::capture()
-        })
+        #[cfg_attr(not(feature = "tokio"), allow(unused_mut))]
+        let mut state = PropagatedState::capture();
+        #[cfg(feature = "tokio")]
+        {
+            state.runtime = Handle::try_current().ok();
+        }
+        Self::of(state)
     }
 
     fn of(state: PropagatedState) -> Self {
@@ -91,7 +92,8 @@ impl PropagatedState {
         Self {
             muted: muted::all(),
             captures: Captures::capture(),
-            ..Self::default()
+            #[cfg(feature = "tokio")]
+            runtime: None,
         }
     }
 
