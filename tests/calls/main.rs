@@ -17,6 +17,8 @@ mod outcomes;
 mod own_process;
 #[path = "../support/panics.rs"]
 mod panics;
+#[path = "../support/random.rs"]
+mod random;
 #[path = "../support/random_calls.rs"]
 mod random_calls;
 #[path = "../support/rules.rs"]

@@ -87,7 +87,6 @@ annotated! {
     }
 }
 
-// Fails if `on_late` runs inside its call, or if it is not dropped after the call.
 #[test]
 fn a_late_result_is_given_to_on_late_once() {
     for way in EVERY_WAY {
@@ -255,6 +254,7 @@ annotated! {
     }
 }
 
+// Fails if the function is not dropped after the call.
 #[test]
 fn a_result_that_the_caller_gets_is_not_given_to_on_late() {
     for way in EVERY_WAY {
@@ -308,7 +308,6 @@ fn on_late_is_not_called_for_a_panic_of_the_operation() {
     }
 }
 
-// Fails if the panic is not caught.
 #[test]
 fn a_panic_of_on_late_changes_no_outcome() {
     panics::record_panics();
@@ -376,6 +375,7 @@ fn the_result_of_a_dropped_call_is_given_to_on_late() {
     }
 }
 
+// Fails if `on_late` runs inside a call.
 #[test]
 fn an_unread_result_is_given_to_on_late_where_the_future_is_dropped() {
     let runtime = runtime();

@@ -162,7 +162,7 @@ fn a_published_result_wins_over_a_passed_deadline() {
     }
 }
 
-/// A result whose `ending` opens the first gate and waits for the second one.
+/// A result whose `returned` opens the first gate and waits for the second one.
 /// The second gate stands between the operation's clock reading and its publication.
 enum Held {
     Result(Gate, Gate),

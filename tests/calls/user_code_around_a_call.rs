@@ -70,9 +70,9 @@ fn convert() {
 }
 
 #[derive(Debug)]
-struct Fault(Cause);
+struct ConvertedError(Cause);
 
-impl From<TimeoutError> for Fault {
+impl From<TimeoutError> for ConvertedError {
     fn from(error: TimeoutError) -> Self {
         convert();
         Self(error.cause())
@@ -95,9 +95,9 @@ impl FromTimeout for Reply {
 }
 
 annotated! {
-    mod fault, [name = "around::fault", ms = short()], () -> Result<u32, Fault> {
+    mod converted_error, [name = "around::error", ms = short()], () -> Result<u32, ConvertedError> {
         let token: CancelToken = cancel_token;
-        until_cancelled(&token).map_err(|error| Fault(error.cause()))
+        until_cancelled(&token).map_err(|error| ConvertedError(error.cause()))
     }
 }
 
@@ -132,8 +132,8 @@ fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Ca
 // Fails if an error is converted under a lock, which a panic poisons.
 #[test]
 fn a_conversion_that_panics_or_makes_calls_changes_no_outcome() {
-    conversions("around::fault", &EVERY_WAY, |way| {
-        fault::call(way).err().map(|fault| fault.0)
+    conversions("around::error", &EVERY_WAY, |way| {
+        converted_error::call(way).err().map(|fault| fault.0)
     });
     // A success of an inline poll is never late, so no conversion replaces it.
     conversions("around::reply", &TIMED, |way| reply::call(way).0);

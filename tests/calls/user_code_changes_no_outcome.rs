@@ -194,6 +194,7 @@ fn a_panicking_clock_is_replaced_by_the_systems_clock() {
     }
 }
 
+// Fails if the runtime drops a late value without catching its panic.
 #[test]
 fn a_late_value_whose_destructor_panics_is_reported_and_ends_no_worker() {
     for way in TIMED {
@@ -292,7 +293,7 @@ fn an_error_whose_debug_panics_is_a_failure() {
     }
 }
 
-/// A type whose `ending` panics.
+/// A type whose `returned` panics.
 struct Dumb;
 
 impl FromTimeout for Dumb {
@@ -352,13 +353,13 @@ annotated! {
 }
 
 /// Number of outcome events of the fallback's call. A static, since a function pointer reads it.
-static TOLD: AtomicUsize = AtomicUsize::new(0);
+static OUTCOME_EVENTS: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
 fn a_fallback_runs_once_on_the_caller_after_the_event_and_detached() {
     let _listener = add_listener(|event| {
         if event.name == "user_code::fallback" && !support::is_late(&event.kind) {
-            TOLD.fetch_add(1, Ordering::SeqCst);
+            OUTCOME_EVENTS.fetch_add(1, Ordering::SeqCst);
         }
     });
     let acts: [fn(); 2] = [
@@ -368,9 +369,9 @@ fn a_fallback_runs_once_on_the_caller_after_the_event_and_detached() {
     let around = CallContext::current().with_deadline(Deadline::after(SOON * 60));
     for way in EVERY_WAY {
         for act in acts {
-            let before = TOLD.load(Ordering::SeqCst);
+            let before = OUTCOME_EVENTS.load(Ordering::SeqCst);
             let (called, calls) = mpsc::channel();
-            let script: Script = (act, called, || TOLD.load(Ordering::SeqCst));
+            let script: Script = (act, called, || OUTCOME_EVENTS.load(Ordering::SeqCst));
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 around.run(|| falls_back::call(way, script))
             }));

@@ -4,38 +4,17 @@
 
 use std::time::Duration;
 
-use fastrand::Rng;
-
+use super::random::Random;
 use super::scenario::OpResult;
 use super::support::{EVERY_WAY, Way};
 
-struct Random(Rng);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0.u64(..bound)
-    }
-
-    fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.0.usize(..from.len())]
-    }
-
-    fn micros(&mut self, below: u64) -> Duration {
-        Duration::from_micros(self.below(below))
-    }
-
-    /// Within a millisecond of `instant`, and often exactly at it.
-    fn near(&mut self, instant: Duration) -> Duration {
-        match self.below(4) {
-            0 => instant,
-            1 => instant.saturating_sub(self.micros(1000)),
-            2 => instant + self.micros(50),
-            _ => instant + self.micros(1000),
-        }
+/// Within a millisecond of `instant`, and often exactly at it.
+fn near(random: &mut Random, instant: Duration) -> Duration {
+    match random.below(4) {
+        0 => instant,
+        1 => instant.saturating_sub(random.micros(0..1000)),
+        2 => instant + random.micros(0..50),
+        _ => instant + random.micros(0..1000),
     }
 }
 
@@ -75,10 +54,10 @@ pub struct Call {
 impl Call {
     fn random(random: &mut Random) -> Self {
         let way = random.pick(&EVERY_WAY);
-        let limit = Duration::from_micros(1) + random.micros(3000);
+        let limit = Duration::from_micros(1) + random.micros(0..3000);
         let cancel = !random.one_in(4);
         let grace = if cancel && random.one_in(3) {
-            random.micros(1000)
+            random.micros(0..1000)
         } else {
             Duration::ZERO
         };
@@ -99,11 +78,11 @@ impl Call {
                 Waits::BusyUntilCancelled,
                 Waits::AsleepUntilCancelled,
             ]),
-            ends: random.near(end),
+            ends: near(random, end),
             result: random.pick(&[OpResult::Ok, OpResult::Ok, OpResult::Err, OpResult::Panic]),
-            upstream: random.one_in(4).then(|| random.near(end)),
-            inherited: random.one_in(4).then(|| random.near(limit)),
-            dropped: (has_future && random.one_in(4)).then(|| random.near(end)),
+            upstream: random.one_in(4).then(|| near(random, end)),
+            inherited: random.one_in(4).then(|| near(random, limit)),
+            dropped: (has_future && random.one_in(4)).then(|| near(random, end)),
             has_listener: !random.one_in(5),
         }
     }
@@ -119,7 +98,7 @@ pub struct Scenario {
 
 impl Scenario {
     pub fn of(seed: u64) -> Self {
-        let mut random = Random(Rng::with_seed(seed));
+        let mut random = Random::new(seed);
         let calls = 1 + random.below(4);
         Self {
             calls: (0..calls).map(|_| Call::random(&mut random)).collect(),

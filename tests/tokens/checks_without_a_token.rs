@@ -1,5 +1,6 @@
 //! `check()` reports the call's token to code that has no token at hand.
 
+use crate::call_error::CallError;
 use crate::support;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -71,31 +72,19 @@ fn outside_any_call_the_free_functions_report_no_cancellation() {
     assert!(check().is_ok());
 }
 
-#[derive(Debug)]
-enum Fail {
-    Own,
-    NoAnswer(TimeoutError),
-}
-
-impl From<TimeoutError> for Fail {
-    fn from(error: TimeoutError) -> Self {
-        Self::NoAnswer(error)
-    }
-}
-
 #[timeout(name = "asking::first_poll", secs = 1)]
-async fn never_pends() -> Result<(), Fail> {
+async fn never_pends() -> Result<(), CallError> {
     assert!(check().is_ok());
     until_check_fails();
-    Err(Fail::Own)
+    Err(CallError::Own)
 }
 
 /// A limit this short makes the call read the clock when it starts.
 #[timeout(name = "asking::first_poll", ms = short())]
-async fn never_pends_for_long() -> Result<(), Fail> {
+async fn never_pends_for_long() -> Result<(), CallError> {
     assert!(check().is_ok());
     until_check_fails();
-    Err(Fail::Own)
+    Err(CallError::Own)
 }
 
 #[test]
@@ -105,7 +94,7 @@ fn an_async_operation_that_never_yields_times_out_at_its_check() {
         futures::executor::block_on(never_pends_for_long()),
     ];
     for outcome in outcomes {
-        let Err(Fail::NoAnswer(error)) = outcome else {
+        let Err(CallError::Timeout(error)) = outcome else {
             panic!("{outcome:?}");
         };
         assert!(error.is_timed_out());

@@ -5,6 +5,8 @@
 mod annotated;
 #[path = "../support/background.rs"]
 mod background;
+#[path = "../support/call_error.rs"]
+mod call_error;
 #[path = "../support/concurrent.rs"]
 mod concurrent;
 #[path = "../support/own_process.rs"]

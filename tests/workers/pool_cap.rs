@@ -75,7 +75,6 @@ fn withdrawn_by_upstream() {
 }
 
 /// A queued operation's arguments that panic when dropped used to change the caller's outcome.
-// Fails if the runtime drops a withdrawn operation without catching its panic.
 fn withdrawn_with_a_panic(way: Way) {
     panics::record_panics();
     let argument = OnDrop(|| panic!("wanted: a destructor"));

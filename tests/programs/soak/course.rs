@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fastrand::Rng;
+use super::random::Random;
 
 /// Where the operation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,45 +95,45 @@ const FAR: Duration = Duration::from_secs(60);
 
 impl Course {
     /// A random course. Most calls are quick.
-    pub(crate) fn any(dice: &mut Dice, is_async: bool) -> Self {
+    pub(crate) fn any(random: &mut Random, is_async: bool) -> Self {
         let way = if is_async {
-            dice.one_of([Way::AsyncInline, Way::Task, Way::AsyncOnWorker])
+            random.pick(&[Way::AsyncInline, Way::Task, Way::AsyncOnWorker])
         } else {
-            dice.one_of([Way::Worker, Way::Inline])
+            random.pick(&[Way::Worker, Way::Inline])
         };
-        let near = dice.micros(1_000, 4_500);
-        let nap = |dice: &mut Dice, least: Duration, span: u64| {
-            let nap = least + dice.micros(0, span);
-            dice.one_of([Work::Nap(nap), Work::Block(nap)])
+        let near = random.micros(1_000..4_500);
+        let nap = |random: &mut Random, least: Duration, span: u64| {
+            let nap = least + random.micros(0..span);
+            random.pick(&[Work::Nap(nap), Work::Block(nap)])
         };
-        let (limit, work, stop) = match dice.below(100) {
+        let (limit, work, stop) = match random.below(100) {
             0..80 => {
-                let work = dice.one_of([Work::Nothing, Work::Yield]);
+                let work = random.pick(&[Work::Nothing, Work::Yield]);
                 (FAR, work, Stop::Nothing)
             }
             // Ends close to the limit.
             80..86 => {
                 let limit = near + Duration::from_micros(500);
-                (limit, nap(dice, near, 1_000), Stop::Limit)
+                (limit, nap(random, near, 1_000), Stop::Limit)
             }
             86..90 => {
-                let late = nap(dice, near + Duration::from_micros(500), 3_000);
+                let late = nap(random, near + Duration::from_micros(500), 3_000);
                 (near, late, Stop::Limit)
             }
             90..94 => (
                 FAR,
                 Work::UntilCancelled,
-                Stop::Upstream(dice.micros(0, 300)),
+                Stop::Upstream(random.micros(0..300)),
             ),
             94..97 if is_async => {
-                let about = nap(dice, Duration::ZERO, 1_000);
-                let work = dice.one_of([Work::UntilCancelled, about]);
-                (FAR, work, Stop::Drop(dice.micros(0, 1_000)))
+                let about = nap(random, Duration::ZERO, 1_000);
+                let work = random.pick(&[Work::UntilCancelled, about]);
+                (FAR, work, Stop::Drop(random.micros(0..1_000)))
             }
             _ => (near, Work::UntilCancelled, Stop::Limit),
         };
         let can_be_cancelled_late = stop != Stop::Limit || !matches!(work, Work::UntilCancelled);
-        let written = match dice.below(3) {
+        let written = match random.below(3) {
             0 if can_be_cancelled_late => Written::NeverCancelled,
             1 => Written::Policy,
             _ => Written::Attribute,
@@ -143,7 +143,7 @@ impl Course {
             written,
             limit,
             work,
-            end: match dice.below(10) {
+            end: match random.below(10) {
                 0..6 => End::Success,
                 6..9 => End::Error,
                 _ => End::Panic,
@@ -178,28 +178,5 @@ impl Course {
             end: End::Error,
             stop: Stop::Limit,
         }
-    }
-}
-
-/// Pseudo-random numbers, the same ones for each seed.
-pub(crate) struct Dice(Rng);
-
-impl Dice {
-    /// Each `place` has its own sequence.
-    pub(crate) fn new(seed: u64, place: u64) -> Self {
-        let seed = Rng::with_seed(seed).u64(..);
-        Self(Rng::with_seed(seed ^ place))
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0.u64(..end)
-    }
-
-    fn micros(&mut self, least: u64, end: u64) -> Duration {
-        Duration::from_micros(self.0.u64(least..end))
-    }
-
-    fn one_of<T: Copy, const N: usize>(&mut self, choice: [T; N]) -> T {
-        choice[self.0.usize(..N)]
     }
 }

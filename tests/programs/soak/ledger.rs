@@ -153,7 +153,7 @@ static EVENTS: [[AtomicUsize; Kind::EVERY.len()]; Way::EVERY.len()] =
 
 thread_local! {
     /// The outcome events on this thread since the last `take_outcome`.
-    static VERDICTS: Cell<(usize, Option<Kind>)> = const { Cell::new((0, None)) };
+    static OUTCOMES: Cell<(usize, Option<Kind>)> = const { Cell::new((0, None)) };
 }
 
 /// The listener that counts all events.
@@ -165,8 +165,8 @@ pub(crate) fn record(event: &Event<'_>) {
     let (from, to) = if kind.is_late() {
         (DECIDED, LATE)
     } else {
-        let (count, _) = VERDICTS.get();
-        VERDICTS.set((count + 1, Some(kind)));
+        let (count, _) = OUTCOMES.get();
+        OUTCOMES.set((count + 1, Some(kind)));
         (NO_OUTCOME, DECIDED)
     };
     let before = PAGE.read().ok().and_then(|page| {
@@ -199,7 +199,7 @@ pub(crate) fn count_call(way: Way) {
 
 /// The outcome event on this thread since the last call; more than one event is a breach.
 pub(crate) fn take_outcome() -> Option<Kind> {
-    let (count, kind) = VERDICTS.take();
+    let (count, kind) = OUTCOMES.take();
     if count > 1 {
         breach(format!(
             "{count} outcome events for one call, the last: {kind:?}"

@@ -16,6 +16,8 @@ mod ledger;
 mod messages;
 mod operation;
 mod phase;
+#[path = "../../support/random.rs"]
+mod random;
 mod stock;
 mod ways;
 
@@ -27,7 +29,7 @@ use lexopt::{Arg, Parser, ValueExt};
 use timeout_runtime::add_listener;
 
 use course::{Course, Way};
-use phase::{Crowd, Phase};
+use phase::{Callers, Phase};
 
 struct Options {
     seed: u64,
@@ -119,7 +121,7 @@ fn main() -> io::Result<ExitCode> {
     }
     operation::count_panics();
     ledger::watch_for_stops();
-    let crowd = Crowd::new();
+    let callers = Callers::new();
     println!("soak --seed {seed} --calls {calls} --far-calls {far_calls} --messages {messages}");
     let listener = add_listener(ledger::record);
 
@@ -127,10 +129,10 @@ fn main() -> io::Result<ExitCode> {
         name: "calls of every kind",
         callers: 32,
         calls: calls.div_ceil(2 * 32 * phase::PARTS),
-        draw: |dice, is_async, _| Course::any(dice, is_async),
+        draw: |random, is_async, _| Course::any(random, is_async),
         beside: false,
     }
-    .run(&crowd, seed);
+    .run(&callers, seed);
     Phase {
         name: "short calls with far limits",
         callers: 8,
@@ -141,7 +143,7 @@ fn main() -> io::Result<ExitCode> {
         },
         beside: true,
     }
-    .run(&crowd, seed);
+    .run(&callers, seed);
 
     // The ledger counts calls from the first one on, and knows nothing of these.
     drop(listener);

@@ -10,8 +10,9 @@ use timeout_runtime::{panic_on_timeout, timeout};
 use tokio::runtime::{Builder, Runtime};
 
 use super::caller::{self, Canceller};
-use super::course::{Course, Dice, Way};
+use super::course::{Course, Way};
 use super::ledger::{self, breach};
+use super::random::Random;
 use super::stock::Stock;
 
 pub(crate) const PARTS: usize = 10;
@@ -50,12 +51,12 @@ async fn meet(all: Arc<Barrier>) {
 }
 
 /// The runtime and the canceller that all callers share.
-pub(crate) struct Crowd {
+pub(crate) struct Callers {
     runtime: Runtime,
     canceller: Canceller,
 }
 
-impl Crowd {
+impl Callers {
     pub(crate) fn new() -> Self {
         let runtime = Builder::new_multi_thread()
             .worker_threads(4)
@@ -105,13 +106,13 @@ pub(crate) struct Phase {
     /// Calls of each caller in each part.
     pub(crate) calls: usize,
     /// Draws the course of the call with this number, for an async or a sync caller.
-    pub(crate) draw: fn(&mut Dice, bool, usize) -> Course,
+    pub(crate) draw: fn(&mut Random, bool, usize) -> Course,
     /// Whether each part makes two extra calls that time out.
     pub(crate) beside: bool,
 }
 
 impl Phase {
-    pub(crate) fn run(&self, crowd: &Crowd, seed: u64) {
+    pub(crate) fn run(&self, callers: &Callers, seed: u64) {
         let calls = 2 * self.callers * self.calls + if self.beside { 2 } else { 0 };
         println!(
             "\n{}: {PARTS} parts of {calls} by {} threads and {} tasks",
@@ -133,9 +134,9 @@ impl Phase {
             }
             ledger::turn_page(calls);
             let (start, cpu) = (Instant::now(), ProcessTime::now());
-            self.part(part, crowd, seed);
+            self.part(part, callers, seed);
             let (elapsed, cpu) = (start.elapsed(), cpu.elapsed());
-            crowd.rest();
+            callers.rest();
             ledger::audit();
             let stock = Stock::take();
             let row = stock.row();
@@ -158,31 +159,31 @@ impl Phase {
         }
     }
 
-    fn part(&self, part: usize, crowd: &Crowd, seed: u64) {
-        let Crowd { runtime, canceller } = crowd;
+    fn part(&self, part: usize, callers: &Callers, seed: u64) {
+        let Callers { runtime, canceller } = callers;
         let (calls, draw) = (self.calls, self.draw);
-        let dice = |caller: usize, is_async: bool| {
+        let random = |caller: usize, is_async: bool| {
             let place = (part * self.callers + caller) * 2 + usize::from(is_async);
-            Dice::new(seed, place as u64)
+            Random::sequence(seed, place as u64)
         };
         thread::scope(|scope| {
             let threads = (0..self.callers).map(|caller| {
-                let mut dice = dice(caller, false);
+                let mut random = random(caller, false);
                 scope.spawn(move || {
                     for call in 0..calls {
-                        caller::call(&draw(&mut dice, false, call), canceller);
+                        caller::call(&draw(&mut random, false, call), canceller);
                     }
                 })
             });
             let mut threads = threads.collect::<Vec<_>>();
             if self.beside {
-                threads.push(scope.spawn(|| crowd.time_out()));
+                threads.push(scope.spawn(|| callers.time_out()));
             }
             let tasks = (0..self.callers).map(|caller| {
-                let (mut dice, canceller) = (dice(caller, true), canceller.clone());
+                let (mut random, canceller) = (random(caller, true), canceller.clone());
                 runtime.spawn(async move {
                     for call in 0..calls {
-                        caller::call_async(&draw(&mut dice, true, call), &canceller).await;
+                        caller::call_async(&draw(&mut random, true, call), &canceller).await;
                     }
                 })
             });
