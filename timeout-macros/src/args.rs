@@ -139,7 +139,7 @@ impl Args {
         };
         let meant = values::as_limit(expr).filter(|_| self.has_no_limit());
         let expected = expected(meant, words());
-        let message = format_args!("only the first argument may have no name; {expected}");
+        let message = format!("only the first argument may have no name; {expected}");
         syn::Error::new_spanned(typed, message)
     }
 
