@@ -29,9 +29,13 @@ impl Frame {
     pub(super) fn view<T>(&mut self, caller: Caller, f: impl FnOnce(CallView<'_>) -> T) -> T {
         let state = CallState::started(caller);
         let late = Mutex::new(None);
+        let plain;
         let (terms, token) = match self {
             Self::Outside => (None, None),
-            Self::Plain(call) => (Some(&Terms::Plain(call.terms().clone())), None),
+            Self::Plain(call) => {
+                plain = Terms::Plain(call.terms().clone());
+                (Some(&plain), None)
+            }
             Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
         };
         let Some(terms) = terms else {
