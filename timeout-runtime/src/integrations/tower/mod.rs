@@ -17,6 +17,7 @@ mod header;
 mod refusal;
 mod respond;
 mod server;
+mod server_future;
 mod waiting;
 mod work;
 
