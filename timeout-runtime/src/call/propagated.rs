@@ -29,12 +29,12 @@ impl Propagated {
 
     /// Captures the state of the current thread for a worker.
     pub(crate) fn to_worker() -> Self {
-        #[cfg_attr(not(feature = "tokio"), allow(unused_mut))]
-        let mut state = PropagatedState::capture();
+        let state = PropagatedState::capture();
         #[cfg(feature = "tokio")]
-        {
-            state.runtime = Handle::try_current().ok();
-        }
+        let state = PropagatedState {
+            runtime: Handle::try_current().ok(),
+            ..state
+        };
         Self::of(state)
     }
 
