@@ -179,7 +179,7 @@ impl TimeoutError {
     }
 
     /// The status of a call that ended with this error: [`NotStarted`](CallStatus::NotStarted) if
-    /// the operation has not run, whatever the cause.
+    /// the operation has not run, for any cause.
     #[must_use]
     pub fn status(&self) -> CallStatus {
         CallStatus::without_result(self.cause_after_start())

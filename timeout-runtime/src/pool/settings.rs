@@ -50,12 +50,12 @@ pub struct Settings {
     pub stack_size: Option<usize>,
     /// Whether workers are reused, by default yes. Without reuse each call gets a fresh thread,
     /// which inherits what threads inherit, such as the captured output of a test. The environment
-    /// variable `TIMEOUT_WORKER_REUSE=0` turns reuse off, whatever is set here.
+    /// variable `TIMEOUT_WORKER_REUSE=0` turns reuse off and overrides this field.
     pub reuse: bool,
     /// Whether callers and workers spin for a few microseconds before parking, by default yes.
     /// Spinning makes short calls in a row several times faster, and stops where it has not helped
     /// lately. With one core no thread spins. The environment variable `TIMEOUT_WORKER_SPIN=0`
-    /// turns spinning off, whatever is set here.
+    /// turns spinning off and overrides this field.
     pub spin: bool,
 }
 
