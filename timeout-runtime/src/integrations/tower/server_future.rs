@@ -1,5 +1,5 @@
-//! [`ServerFuture`]: waits for the response of a service until the request's deadline, or refuses the
-//! request.
+//! [`ServerFuture`]: waits for the response of a service until the request's deadline, or refuses
+//! the request.
 
 use std::fmt;
 use std::future::Future;
