@@ -46,6 +46,22 @@ impl UnwindSafe for Reason {}
 impl RefUnwindSafe for Reason {}
 
 /// Why a call has no result.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::{Cause, TimeoutError, within_blocking};
+///
+/// /// The HTTP status for a request without a result.
+/// fn http_status(error: &TimeoutError) -> u16 {
+///     match error.cause() {
+///         Cause::TimedOut | Cause::DeadlineExceeded => 504,
+///         _ => 503,
+///     }
+/// }
+///
+/// let error = within_blocking(Duration::ZERO, |_token| ()).unwrap_err();
+/// assert_eq!(http_status(&error), 504);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -102,6 +118,8 @@ impl Cause {
 ///     .unwrap_err();
 /// assert_eq!(error.name(), "nap");
 /// assert!(error.is_timed_out());
+/// assert_eq!(error.limit(), Some(Duration::from_millis(10)));
+/// assert!(error.elapsed() >= Duration::from_millis(10));
 /// # Ok::<(), timeout_runtime::InvalidLimit>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -142,6 +160,16 @@ impl TimeoutError {
     }
 
     /// Why there is no result.
+    ///
+    /// ```
+    /// use timeout_runtime::{CancelToken, Cause};
+    ///
+    /// let token = CancelToken::new();
+    /// token.cancel();
+    /// let error = token.check().unwrap_err();
+    /// assert_eq!(error.cause(), Cause::Cancelled);
+    /// assert_eq!(error.cause().to_string(), "its caller was cancelled");
+    /// ```
     #[must_use]
     pub fn cause(&self) -> Cause {
         self.cause
@@ -167,12 +195,41 @@ impl TimeoutError {
     }
 
     /// Whether an inherited or shared deadline was the cause.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallContext, Deadline, within_blocking};
+    ///
+    /// let request = Deadline::after(Duration::ZERO);
+    /// let error = CallContext::detached()
+    ///     .with_deadline(request)
+    ///     .run(|| within_blocking(Duration::from_secs(60), |_token| ()))
+    ///     .unwrap_err();
+    /// assert!(error.is_deadline_exceeded() && !error.is_timed_out());
+    /// ```
     #[must_use]
     pub fn is_deadline_exceeded(&self) -> bool {
         self.cause == Cause::DeadlineExceeded
     }
 
     /// Whether a cancellation was the cause.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CancelToken, TimeoutError};
+    ///
+    /// /// A shutdown between two rounds is not a failure.
+    /// fn pause(shutdown: &CancelToken) -> Result<(), TimeoutError> {
+    ///     match shutdown.sleep(Duration::from_secs(60)) {
+    ///         Err(error) if error.is_cancelled() => Ok(()),
+    ///         other => other,
+    ///     }
+    /// }
+    ///
+    /// let shutdown = CancelToken::new();
+    /// shutdown.cancel();
+    /// assert!(pause(&shutdown).is_ok());
+    /// ```
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cause == Cause::Cancelled
@@ -180,6 +237,15 @@ impl TimeoutError {
 
     /// The status of a call that ended with this error: [`NotStarted`](CallStatus::NotStarted) if
     /// the operation has not run, for any cause.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallStatus, within_blocking};
+    ///
+    /// let error = within_blocking(Duration::ZERO, |_token| ()).unwrap_err();
+    /// assert!(error.is_timed_out());
+    /// assert_eq!(error.status(), CallStatus::NotStarted); // so a retry repeats nothing
+    /// ```
     #[must_use]
     pub fn status(&self) -> CallStatus {
         CallStatus::without_result(self.cause_after_start())
@@ -270,7 +336,15 @@ impl From<TimeoutError> for io::Error {
     }
 }
 
-/// The error of a limit of zero.
+/// The error of a limit of zero. `Display` prints the name of the call.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::Timeout;
+///
+/// let error = Timeout::new("inventory", Duration::ZERO).unwrap_err();
+/// assert_eq!(error.to_string(), "the limit of `inventory` is zero; it must be longer");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the limit of `{}` is zero; it must be longer", OneLine(.name))]
 pub struct InvalidLimit {

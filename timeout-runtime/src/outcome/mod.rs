@@ -47,6 +47,21 @@ macro_rules! outcome_and_status {
 
         /// How a call ended, without its value: for logs and tables. `Display` prints the name of
         /// the variant.
+        ///
+        /// ```
+        /// use std::collections::HashMap;
+        /// use std::time::Duration;
+        /// use timeout_runtime::{CallStatus, Timeout};
+        ///
+        /// let parse = Timeout::new("parse", Duration::from_secs(60))?;
+        /// let mut calls: HashMap<CallStatus, u32> = HashMap::new();
+        /// for text in ["1", "x", "3"] {
+        ///     let outcome = parse.outcome(move |_token| text.parse::<u32>());
+        ///     *calls.entry(outcome.status()).or_default() += 1;
+        /// }
+        /// assert_eq!((calls[&CallStatus::Ok], calls[&CallStatus::Failed]), (2, 1));
+        /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum CallStatus {
@@ -108,6 +123,21 @@ macro_rules! outcome_and_status {
 
             /// Why the call has no result. `None` if the operation returned a value or an error in
             /// time.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// use timeout_runtime::Timeout;
+            ///
+            /// let nap = Timeout::new("nap", Duration::from_millis(5))?;
+            /// let outcome = nap.outcome(|token| token.sleep(Duration::from_secs(60)));
+            /// let error = outcome.timeout_error().expect("the limit has passed");
+            /// assert!(error.is_timed_out());
+            ///
+            /// let parse = Timeout::new("parse", Duration::from_secs(60))?;
+            /// let outcome = parse.outcome(|_token| "x".parse::<u32>());
+            /// assert!(outcome.timeout_error().is_none()); // the operation returned its own error
+            /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+            /// ```
             #[must_use]
             pub fn timeout_error(&self) -> Option<&TimeoutError> {
                 match self {
@@ -118,6 +148,20 @@ macro_rules! outcome_and_status {
 
             /// Converts each of the three kinds of outcome: a value, an error of the operation, or
             /// no result.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// use timeout_runtime::Timeout;
+            ///
+            /// let parse = Timeout::new("parse", Duration::from_secs(60))?;
+            /// let reply = parse.outcome(|_token| "x".parse::<u32>()).fold(
+            ///     |number| format!("200 {number}"),
+            ///     |error| format!("400 {error}"),
+            ///     |error| format!("504 {error}"),
+            /// );
+            /// assert_eq!(reply, "400 invalid digit found in string");
+            /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+            /// ```
             pub fn fold<R>(
                 self,
                 success: impl FnOnce(T) -> R,

@@ -6,6 +6,17 @@ use super::TimeoutError;
 use crate::one_line::OneLine;
 
 /// What an operation has returned, as its call sees it.
+///
+/// ```
+/// use std::io;
+/// use timeout_runtime::{FromTimeout, Returned};
+///
+/// assert!(matches!(Some(7).returned(), Returned::Value));
+/// assert!(matches!(None::<u32>.returned(), Returned::Nothing));
+///
+/// let failed: io::Result<u32> = Err(io::ErrorKind::NotFound.into());
+/// assert!(matches!(failed.returned(), Returned::Error(_)));
+/// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Returned<'a> {

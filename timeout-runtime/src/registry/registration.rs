@@ -21,6 +21,20 @@ pub(crate) trait Registered: Send + Sync + UnwindSafe + RefUnwindSafe {
 ///
 /// Bind the registration to a name (`let _listener = ..`). With `let _ = ..` it is dropped
 /// immediately, and the function with it.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use timeout_runtime::{add_listener, within_blocking};
+///
+/// let (sender, names) = mpsc::channel();
+/// let listener = add_listener(move |event| sender.send(event.name).unwrap());
+/// within_blocking(Duration::from_secs(60), |_token| ())?; // the listener receives this event
+/// drop(listener);
+/// within_blocking(Duration::from_secs(60), |_token| ())?;
+/// assert_eq!(names.try_iter().count(), 1);
+/// # Ok::<(), timeout_runtime::TimeoutError>(())
+/// ```
 #[must_use = "dropping the registration removes the function; bind it, as in `let _listener = ..`, or call `forget()`"]
 pub struct Registration(Option<Box<dyn Registered>>);
 
@@ -39,6 +53,18 @@ impl Registration {
     ///
     /// Returns `true`, or `false` for a callback that is running, has run, or was dropped with its
     /// token.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let token = CancelToken::new();
+    /// let rollback = token.on_cancel(|| unreachable!("the transaction is committed"));
+    /// assert!(rollback.unregister());
+    ///
+    /// token.cancel();
+    /// let too_late = token.on_cancel(|| println!("rolled back")); // runs immediately
+    /// assert!(!too_late.unregister());
+    /// ```
     #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
     pub fn unregister(mut self) -> bool {
         self.remove()
@@ -77,6 +103,17 @@ impl Registration {
 
     /// Keeps the function registered: a listener or a propagator until the process ends, a callback
     /// for as long as its token exists.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let (sender, receiver) = mpsc::channel();
+    /// let shutdown = CancelToken::new();
+    /// shutdown.on_cancel(move || sender.send("closed").unwrap()).forget();
+    /// shutdown.cancel();
+    /// assert_eq!(receiver.recv(), Ok("closed"));
+    /// ```
     pub fn forget(mut self) {
         self.0 = None;
     }

@@ -67,18 +67,52 @@ impl Deadline {
 
     /// Returns the remaining time: zero once the deadline has passed, `None` for
     /// [`never`](Self::never).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::Deadline;
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let left = Deadline::after(minute).remaining();
+    /// assert!(left.is_some_and(|left| left <= minute));
+    /// assert_eq!(Deadline::after(Duration::ZERO).remaining(), Some(Duration::ZERO));
+    /// assert_eq!(Deadline::never().remaining(), None);
+    /// ```
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         (!self.at.is_never()).then(|| self.at.since(self.clock.now()))
     }
 
     /// Returns whether the deadline is now or in the past.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::Deadline;
+    ///
+    /// /// Adds as many rows as the time allows.
+    /// fn sum(rows: &[u32], deadline: Deadline) -> u32 {
+    ///     rows.iter().take_while(|_| !deadline.has_passed()).sum()
+    /// }
+    ///
+    /// assert_eq!(sum(&[1, 2, 3], Deadline::after(Duration::from_secs(60))), 6);
+    /// assert_eq!(sum(&[1, 2, 3], Deadline::after(Duration::ZERO)), 0);
+    /// ```
     #[must_use]
     pub fn has_passed(&self) -> bool {
         !self.at.is_never() && self.clock.now() >= self.at
     }
 
     /// Returns the earlier of the two deadlines.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::Deadline;
+    ///
+    /// let request = Deadline::after(Duration::from_secs(60));
+    /// let query = request.min(Deadline::after(Duration::from_secs(5)));
+    /// assert!(query.remaining().is_some_and(|left| left <= Duration::from_secs(5)));
+    /// assert_eq!(request.min(Deadline::after(Duration::from_secs(3600))), request);
+    /// ```
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         match other.on_clock(self.clock).cmp(&self.at) {

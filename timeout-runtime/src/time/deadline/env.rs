@@ -54,6 +54,8 @@ impl Deadline {
     /// let deadline = Deadline::after(Duration::from_secs(5));
     /// let mut command = Command::new("convert");
     /// command.env("CONVERT_DEADLINE", deadline.to_env());
+    /// assert_eq!(command.get_envs().count(), 1);
+    /// assert_eq!(Deadline::never().to_env(), "never");
     /// ```
     #[must_use]
     pub fn to_env(&self) -> String {
@@ -81,6 +83,7 @@ impl Deadline {
     /// use timeout_runtime::{Deadline, InvalidDeadline};
     ///
     /// let deadline = Deadline::from_env("CONVERT_DEADLINE")?.unwrap_or(Deadline::never());
+    /// assert_eq!(deadline, Deadline::never()); // the variable is not set
     /// # Ok::<(), InvalidDeadline>(())
     /// ```
     pub fn from_env(name: impl AsRef<OsStr>) -> Result<Option<Self>, InvalidDeadline> {
@@ -113,6 +116,13 @@ impl Deadline {
 
 /// The error for an environment variable that does not hold a deadline. `Display` prints the name
 /// of the variable and its text.
+///
+/// ```
+/// use timeout_runtime::Deadline;
+///
+/// let error = Deadline::from_env("PATH").unwrap_err();
+/// assert!(error.to_string().starts_with("the variable `PATH` does not hold a deadline"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the variable `{}` does not hold a deadline: {value:?}", OneLine(.variable))]
 pub struct InvalidDeadline {
