@@ -64,6 +64,22 @@ impl CallContext {
     }
 
     /// Returns a context without deadline and token, for work that continues after its call.
+    ///
+    /// ```
+    /// use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout};
+    ///
+    /// #[timeout(name = "release", secs = 60)]
+    /// fn release() -> Result<(), TimeoutError> {
+    ///     Ok(())
+    /// }
+    ///
+    /// let request = CancelToken::new();
+    /// request.cancel();
+    /// CallContext::detached().with_token(&request).run(|| {
+    ///     assert!(release().is_err()); // not started after the cancellation
+    ///     assert!(CallContext::detached().run(release).is_ok());
+    /// });
+    /// ```
     #[must_use]
     pub fn detached() -> Self {
         Self {
@@ -73,6 +89,16 @@ impl CallContext {
     }
 
     /// Adds a deadline to the context. The earlier deadline applies.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallContext, Deadline};
+    ///
+    /// let request = Deadline::after(Duration::from_secs(60));
+    /// let context = CallContext::current().with_deadline(request);
+    /// let step = context.with_deadline(Deadline::after(Duration::from_secs(3600)));
+    /// assert_eq!(step.run(Deadline::current), request);
+    /// ```
     #[must_use]
     pub fn with_deadline(mut self, deadline: impl Into<Deadline>) -> Self {
         self.deadline = self.deadline.min(deadline.into());
@@ -80,6 +106,16 @@ impl CallContext {
     }
 
     /// Adds a token to the context. Cancelling either token cancels the calls in the context.
+    ///
+    /// ```
+    /// use timeout_runtime::{CallContext, CancelToken, check};
+    ///
+    /// let (shutdown, request) = (CancelToken::new(), CancelToken::new());
+    /// let context = CallContext::detached().with_token(&shutdown).with_token(&request);
+    /// assert!(context.run(check).is_ok());
+    /// shutdown.cancel();
+    /// assert!(context.run(check).unwrap_err().is_cancelled());
+    /// ```
     #[must_use]
     pub fn with_token(mut self, token: &CancelToken) -> Self {
         self.token = Some(match &self.token {
@@ -107,6 +143,23 @@ impl CallContext {
     }
 
     /// Wraps `future`, so that it is polled and dropped inside this context.
+    ///
+    /// ```
+    /// use timeout_runtime::{CallContext, Deadline, TimeoutError, timeout};
+    ///
+    /// #[timeout(name = "load", secs = 60)]
+    /// async fn load() -> Result<bool, TimeoutError> {
+    ///     let has_deadline = async { Deadline::current() != Deadline::never() };
+    ///     let task = tokio::spawn(CallContext::current().scope(has_deadline));
+    ///     Ok(task.await.unwrap())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), TimeoutError> {
+    /// assert!(load().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
@@ -143,6 +196,17 @@ impl CallContext {
 
 impl Deadline {
     /// Returns the deadline of the enclosing call, or [`never`](Self::never) outside a call.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Deadline, within_blocking};
+    ///
+    /// let limit = Duration::from_secs(60);
+    /// let left = within_blocking(limit, |_token| Deadline::current().remaining())?;
+    /// assert!(left.is_some_and(|left| left <= limit));
+    /// assert_eq!(Deadline::current(), Deadline::never());
+    /// # Ok::<(), timeout_runtime::TimeoutError>(())
+    /// ```
     #[must_use]
     pub fn current() -> Self {
         frame::deadline()
@@ -151,6 +215,19 @@ impl Deadline {
 
 impl CancelToken {
     /// The token of the current call. Outside any call: a new token.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CancelToken, TimeoutError, within_blocking};
+    ///
+    /// /// A pause between two attempts, which ends with the call.
+    /// fn pause() -> Result<(), TimeoutError> {
+    ///     CancelToken::current().sleep(Duration::from_secs(600))
+    /// }
+    ///
+    /// let connected = within_blocking(Duration::from_millis(5), |_token| pause());
+    /// assert!(connected.unwrap_err().is_timed_out());
+    /// ```
     #[must_use]
     pub fn current() -> Self {
         frame::token().unwrap_or_default()

@@ -15,6 +15,22 @@ use crate::outcome::{CallStatus, Cause, Rounded, endings};
 use crate::sync::AtomicU64;
 
 /// The id of a call, unique within the process. It converts into a `u64`.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use timeout_runtime::{add_listener, within_blocking};
+///
+/// let (sender, ids) = mpsc::channel();
+/// let _listener = add_listener(move |event| sender.send(event.call).unwrap());
+/// for _ in 0..2 {
+///     within_blocking(Duration::from_secs(60), |_token| ())?;
+/// }
+/// let (first, second) = (ids.recv()?, ids.recv()?);
+/// assert_ne!(first, second);
+/// assert_eq!(first.to_string(), format!("#{}", u64::from(first)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(NonZeroU64);
 
@@ -40,6 +56,22 @@ impl fmt::Display for CallId {
 }
 
 /// The name of a worker thread, such as `timeout-7`.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::thread;
+/// use std::time::Duration;
+/// use timeout_runtime::{add_listener, within_blocking};
+///
+/// let (sender, workers) = mpsc::channel();
+/// let _listener = add_listener(move |event| sender.send(event.worker).unwrap());
+/// let thread = within_blocking(Duration::from_secs(60), |_token| {
+///     thread::current().name().map(str::to_owned)
+/// })?;
+/// let worker = workers.recv()?.expect("the call ran on a worker");
+/// assert_eq!(thread, Some(worker.to_string()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkerName(pub(crate) u32);
 
@@ -50,6 +82,22 @@ impl fmt::Display for WorkerName {
 }
 
 /// How an operation failed.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use timeout_runtime::{EventKind, Failure, Timeout};
+///
+/// let (sender, errors) = mpsc::channel();
+/// let parse = Timeout::new("parse", Duration::from_secs(60))?.with_listener(move |event| {
+///     if let EventKind::Failed(Failure::Error(text)) = &event.kind {
+///         sender.send(text.to_string()).unwrap();
+///     }
+/// });
+/// assert!(parse.outcome(|_token| "x".parse::<u32>()).success().is_none());
+/// assert_eq!(errors.recv()?, "ParseIntError { kind: InvalidDigit }");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure<'a> {
@@ -82,6 +130,18 @@ impl fmt::Display for Failure<'_> {
 }
 
 /// The kind of an event: an outcome, or the late end of an abandoned operation.
+///
+/// ```
+/// use timeout_runtime::{Cause, EventKind};
+///
+/// /// Whether more workers, or fewer abandoned operations, would have helped.
+/// fn lacks_workers(kind: &EventKind<'_>) -> bool {
+///     matches!(kind, EventKind::NotStarted(Cause::NoWorker))
+/// }
+///
+/// assert!(lacks_workers(&EventKind::NotStarted(Cause::NoWorker)));
+/// assert!(!lacks_workers(&EventKind::NotStarted(Cause::Cancelled)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind<'a> {
@@ -125,6 +185,13 @@ macro_rules! names_of_events {
             ///
             /// Returns `None` for [`Dropped`](Self::Dropped), and for the late event of an
             /// abandoned operation.
+            ///
+            /// ```
+            /// use timeout_runtime::{CallStatus, EventKind};
+            ///
+            /// assert_eq!(EventKind::TimedOut.status(), Some(CallStatus::TimedOut));
+            /// assert_eq!(EventKind::AbandonedWorkerSucceeded.status(), None);
+            /// ```
             #[must_use]
             pub fn status(&self) -> Option<CallStatus> {
                 match self {
@@ -185,6 +252,22 @@ impl EventKind<'_> {
 }
 
 /// The report of an outcome or of a late end. `Display` prints it on one line.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use timeout_runtime::{Timeout, add_listener};
+///
+/// let (sender, events) = mpsc::channel();
+/// let _listener = add_listener(move |event| sender.send(event.clone().into_owned()).unwrap());
+///
+/// let parse = Timeout::new("parse", Duration::from_secs(60))?;
+/// assert_eq!(parse.outcome(|_token| "12".parse::<u32>()).success(), Some(12));
+/// let event = events.recv()?;
+/// assert_eq!((event.name, event.limit), ("parse", Some(Duration::from_secs(60))));
+/// println!("{event}"); // `parse` #1 succeeded after 52µs (limit 60s) on timeout-1
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'a> {
@@ -203,7 +286,7 @@ pub struct Event<'a> {
     /// outcome, it is the time at which the caller stopped waiting. It can be off by some
     /// milliseconds if a listener is added between the end of the operation and the event.
     pub elapsed: Duration,
-    /// The call's own limit.
+    /// The call's own limit, if it has one.
     pub limit: Option<Duration>,
     /// The kind of the event.
     pub kind: EventKind<'a>,

@@ -72,6 +72,10 @@ impl CancelToken {
     ///
     /// Returns the error of [`check`](Self::check) once the token is cancelled. The lock is released
     /// then.
+    ///
+    /// # Panics
+    ///
+    /// May panic if `condvar` is used with more than one mutex, as in the standard library.
     pub fn wait_while<'a, T>(
         &self,
         condvar: &Condvar,

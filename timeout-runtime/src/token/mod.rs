@@ -91,17 +91,56 @@ impl CancelToken {
     /// When this returns, all tokens below are cancelled, and all waiting threads and tasks have
     /// been woken. Callbacks run on background threads, and this function does not wait for them:
     /// see [`on_cancel`](Self::on_cancel).
+    ///
+    /// ```
+    /// use std::thread;
+    /// use std::time::Duration;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let token = CancelToken::new();
+    /// let helper = thread::spawn({
+    ///     let token = token.clone();
+    ///     move || token.sleep(Duration::from_secs(600))
+    /// });
+    /// token.cancel();
+    /// assert!(helper.join().unwrap().unwrap_err().is_cancelled()); // without the ten minutes
+    /// ```
     pub fn cancel(&self) {
         self.0.cancel(Cause::Cancelled, None);
     }
 
     /// As [`cancel`](Self::cancel), with a reason: the [`source`](Error::source) of errors from
-    /// here on.
+    /// here on. On a token that is cancelled already, the reason is dropped.
+    ///
+    /// ```
+    /// use std::error::Error;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let server = CancelToken::new();
+    /// let request = server.child();
+    /// server.cancel_with("the disk is full");
+    /// let error = request.check().unwrap_err();
+    /// assert_eq!(error.source().unwrap().to_string(), "the disk is full");
+    /// ```
     pub fn cancel_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) {
         self.0.cancel(Cause::Cancelled, Some(&Reason::new(reason)));
     }
 
     /// Whether the token is cancelled.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// /// Returns the rows so far if it is cancelled.
+    /// fn squares(rows: &[u64], token: &CancelToken) -> Vec<u64> {
+    ///     rows.iter().take_while(|_| !token.is_cancelled()).map(|row| row * row).collect()
+    /// }
+    ///
+    /// let token = CancelToken::new();
+    /// assert_eq!(squares(&[2, 3], &token), [4, 9]);
+    /// token.cancel();
+    /// assert!(squares(&[2, 3], &token).is_empty());
+    /// ```
     #[must_use]
     #[inline]
     pub fn is_cancelled(&self) -> bool {
@@ -109,6 +148,18 @@ impl CancelToken {
     }
 
     /// Why the token is cancelled, if it is. A cause never changes.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallContext, CancelToken, Cause, Deadline};
+    ///
+    /// let passed = Deadline::after(Duration::ZERO);
+    /// let token = CallContext::detached().with_deadline(passed).run(CancelToken::current);
+    /// assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
+    /// token.cancel();
+    /// assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
+    /// assert_eq!(CancelToken::new().cause(), None);
+    /// ```
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.0.cause()
@@ -116,9 +167,27 @@ impl CancelToken {
 
     /// Returns an error once the token is cancelled. Made for loops: `cancel_token.check()?`.
     ///
+    /// ```
+    /// use timeout_runtime::{CancelToken, TimeoutError};
+    ///
+    /// fn sum(rows: &[u64], token: &CancelToken) -> Result<u64, TimeoutError> {
+    ///     let mut sum = 0;
+    ///     for row in rows {
+    ///         token.check()?;
+    ///         sum += row;
+    ///     }
+    ///     Ok(sum)
+    /// }
+    ///
+    /// let token = CancelToken::new();
+    /// assert_eq!(sum(&[1, 2, 3], &token), Ok(6));
+    /// token.cancel();
+    /// assert!(sum(&[1, 2, 3], &token).is_err());
+    /// ```
+    ///
     /// # Errors
     ///
-    /// If the token is cancelled: an error with its cause and the name of its call.
+    /// Returns an error with the cause and the name of the token's call if the token is cancelled.
     pub fn check(&self) -> Result<(), TimeoutError> {
         match self.0.cause() {
             None => Ok(()),
@@ -128,13 +197,39 @@ impl CancelToken {
 
     /// The nearest deadline that cancels this token: that of its call or of a token above. A call
     /// that has ended in time has no deadline of its own any more.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallContext, CancelToken, Deadline};
+    ///
+    /// let request = Deadline::after(Duration::from_secs(60));
+    /// let token = CallContext::detached().with_deadline(request).run(CancelToken::current);
+    /// assert_eq!(token.child().deadline(), request);
+    /// assert_eq!(CancelToken::new().deadline(), Deadline::never());
+    /// ```
     #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.0.deadline()
     }
 
     /// The time that is left until [`deadline`](Self::deadline): zero once it has passed, `None`
-    /// without one. Made for `set_read_timeout` and the like.
+    /// without one. Made for `set_read_timeout` and the like, which return an error for zero.
+    ///
+    /// ```
+    /// use std::net::{TcpListener, TcpStream};
+    /// use std::time::Duration;
+    /// use timeout_runtime::within_blocking;
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let stream = TcpStream::connect(listener.local_addr()?)?;
+    /// let limit = Duration::from_secs(60);
+    /// let timeout = within_blocking(limit, move |token| {
+    ///     stream.set_read_timeout(token.remaining())?;
+    ///     stream.read_timeout()
+    /// })??;
+    /// assert!(timeout.is_some_and(|timeout| timeout <= limit));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline().remaining()
@@ -220,6 +315,17 @@ pub struct DropGuard {
 
 impl DropGuard {
     /// Returns the token without cancelling it.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let helper = CancelToken::new();
+    /// let stop_helper = helper.drop_guard();
+    /// let rows: u32 = "12".parse()?; // an error would stop the helper
+    /// let helper = stop_helper.disarm();
+    /// assert!(rows == 12 && !helper.is_cancelled());
+    /// # Ok::<(), std::num::ParseIntError>(())
+    /// ```
     #[must_use]
     pub fn disarm(mut self) -> CancelToken {
         self.token.take().unwrap_or_default()

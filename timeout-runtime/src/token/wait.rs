@@ -21,11 +21,44 @@ impl CancelToken {
     ///
     /// Cancel safe: a dropped future leaves nothing behind, and the next one sees a cancellation
     /// that came in between.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let shutdown = CancelToken::new();
+    /// shutdown.cancel();
+    /// let request = tokio::select! {
+    ///     request = std::future::pending::<u32>() => Some(request),
+    ///     () = shutdown.cancelled() => None,
+    /// };
+    /// assert_eq!(request, None);
+    /// # }
+    /// ```
     pub fn cancelled(&self) -> impl Future<Output = ()> + Unpin + Send {
         Waiting::new(self)
     }
 
     /// As [`cancelled`](Self::cancelled), where the token cannot be borrowed.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let shutdown = CancelToken::new();
+    /// let server = tokio::spawn({
+    ///     let stopped = shutdown.clone().cancelled_owned();
+    ///     async move {
+    ///         stopped.await;
+    ///         "drained"
+    ///     }
+    /// });
+    /// shutdown.cancel();
+    /// assert_eq!(server.await.unwrap(), "drained");
+    /// # }
+    /// ```
     pub fn cancelled_owned(self) -> impl Future<Output = ()> + Unpin + Send {
         Waiting::new(self)
     }
@@ -34,6 +67,18 @@ impl CancelToken {
     /// cancelled already, `future` is not polled.
     ///
     /// Cancel safe if `future` is.
+    ///
+    /// ```
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let token = CancelToken::new();
+    /// assert_eq!(token.run_until_cancelled(async { 7 }).await, Some(7));
+    /// token.cancel();
+    /// assert_eq!(token.run_until_cancelled(async { 7 }).await, None);
+    /// # }
+    /// ```
     pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
         if self.is_cancelled() {
             return None;
@@ -88,11 +133,22 @@ impl CancelToken {
         }
     }
 
-    /// Blocks the thread for `duration`, or until the token is cancelled.
+    /// Blocks the thread for `duration`, or until the token is cancelled. With [`Duration::MAX`],
+    /// only a cancellation ends the wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let token = CancelToken::new();
+    /// assert!(token.sleep(Duration::from_millis(1)).is_ok());
+    /// token.cancel();
+    /// assert!(token.sleep(Duration::from_secs(600)).unwrap_err().is_cancelled());
+    /// ```
     ///
     /// # Errors
     ///
-    /// If the token is cancelled first, as [`check`](Self::check).
+    /// Returns the error of [`check`](Self::check) if the token is cancelled first.
     pub fn sleep(&self, duration: Duration) -> Result<(), TimeoutError> {
         match self.wait_timeout(duration) {
             None => Ok(()),
@@ -102,6 +158,25 @@ impl CancelToken {
 
     /// Blocks the thread until the token is cancelled, for `duration` at most. Returns the cause,
     /// or `None` if the time passed first. [`Duration::MAX`] waits without a bound.
+    ///
+    /// ```
+    /// use std::thread;
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CancelToken, Cause};
+    ///
+    /// let shutdown = CancelToken::new();
+    /// let cleaner = thread::spawn({
+    ///     let shutdown = shutdown.clone();
+    ///     move || loop {
+    ///         if let Some(cause) = shutdown.wait_timeout(Duration::from_secs(600)) {
+    ///             return cause;
+    ///         }
+    ///         println!("removing old files");
+    ///     }
+    /// });
+    /// shutdown.cancel();
+    /// assert_eq!(cleaner.join().unwrap(), Cause::Cancelled);
+    /// ```
     #[must_use = "tells whether the token is cancelled"]
     pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
         let until = Tick::now().plus(duration);
