@@ -27,6 +27,15 @@ pub use crate::call::abandoned::{Abandoned, abandoned, drain, drain_async};
 pub use crate::pool::{Settings, Stats};
 
 /// Counts the workers by what they do.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::{within_blocking, workers};
+///
+/// let stats = within_blocking(Duration::from_secs(60), |_token| workers::stats())?;
+/// assert_eq!((stats.busy, stats.abandoned), (1, 0));
+/// # Ok::<(), timeout_runtime::TimeoutError>(())
+/// ```
 #[must_use]
 pub fn stats() -> Stats {
     jobs::stats()
@@ -55,9 +64,9 @@ pub fn stats() -> Stats {
 ///
 /// # Errors
 ///
-/// If the system refuses a thread. Threads that have been started until then stay, and [`stats`]
-/// counts them. In a forked child and inside the function of [`on_thread_start`], no thread is
-/// started.
+/// Returns an error if the system refuses a thread. Threads that have been started until then stay,
+/// and [`stats`] counts them. In a forked child and inside the function of [`on_thread_start`], no
+/// thread is started.
 pub fn start(workers: usize) -> io::Result<usize> {
     jobs::start_threads(workers)?;
     Ok(jobs::workers())
@@ -80,7 +89,8 @@ pub fn start(workers: usize) -> io::Result<usize> {
 /// ```
 /// use std::cell::Cell;
 /// use std::thread;
-/// use timeout_runtime::workers;
+/// use std::time::Duration;
+/// use timeout_runtime::{within_blocking, workers};
 ///
 /// thread_local! {
 ///     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
@@ -91,6 +101,7 @@ pub fn start(workers: usize) -> io::Result<usize> {
 ///     let number = thread.name().and_then(|name| name.strip_prefix("timeout-"));
 ///     IS_WORKER.set(number.is_some_and(|number| number.parse::<u32>().is_ok()));
 /// });
+/// assert_eq!(within_blocking(Duration::from_secs(60), |_token| IS_WORKER.get()), Ok(true));
 /// ```
 ///
 /// With the crate `nix`, signals are left to the threads of the program:

@@ -59,7 +59,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Abandoned {
-    /// The number of its call.
+    /// The id of its call.
     pub call: CallId,
     /// The name of its call.
     pub name: &'static str,
@@ -70,6 +70,24 @@ pub struct Abandoned {
 }
 
 /// The abandoned operations, the oldest first.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+/// use timeout_runtime::{within_blocking, workers};
+///
+/// let (finish, finished) = mpsc::channel::<()>();
+/// let report = within_blocking(Duration::from_secs(60), move |token| {
+///     token.cancel(); // ends the call, as the limit would
+///     finished.recv() // does not check the token
+/// });
+/// assert!(report.is_err());
+/// for operation in workers::abandoned() {
+///     eprintln!("{} is still running after {:?}", operation.name, operation.age);
+/// }
+/// assert_eq!(workers::abandoned().len(), 1);
+/// # drop(finish);
+/// ```
 #[must_use]
 pub fn abandoned() -> Vec<Abandoned> {
     let mut abandoned: Vec<_> = lock(&*TABLE)
@@ -87,10 +105,21 @@ pub fn abandoned() -> Vec<Abandoned> {
 }
 
 /// Waits until all abandoned operations have ended and their late events are emitted, for `longest`
-/// at most. Returns how many are left.
+/// at most. Returns how many are left. [`Duration::MAX`] waits without a bound.
 ///
 /// Made for an orderly shutdown, after the last call: an operation that still runs when the process
 /// ends is cut off.
+///
+/// ```
+/// use std::time::Duration;
+/// use timeout_runtime::{within_blocking, workers};
+///
+/// let report = within_blocking(Duration::from_millis(5), |token| {
+///     while !token.is_cancelled() {}
+/// });
+/// assert!(report.is_err());
+/// assert_eq!(workers::drain(Duration::from_secs(60)), 0); // at the end of `main`
+/// ```
 ///
 /// This blocks the calling thread. On a current-thread Tokio runtime that keeps abandoned tasks
 /// from running; call it from `spawn_blocking` there.

@@ -33,6 +33,7 @@ static PARK: AtomicBool = AtomicBool::new(false);
 ///     ..Settings::current()
 /// }
 /// .apply();
+/// assert_eq!(Settings::current().cap, 64);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "settings do nothing until `apply` is called"]

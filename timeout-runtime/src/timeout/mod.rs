@@ -68,7 +68,7 @@ impl Timeout {
     ///
     /// # Errors
     ///
-    /// If `limit` is zero.
+    /// Returns [`InvalidLimit`] if `limit` is zero.
     pub fn new(name: &'static str, limit: Duration) -> Result<Self, InvalidLimit> {
         Self {
             policy: Arc::new(Policy::new(name)),
@@ -85,9 +85,20 @@ impl Timeout {
 impl<P, L> Timeout<P, L> {
     /// Changes the limit. [`Duration::MAX`] means no limit.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// let configured = Duration::from_secs("60".parse()?);
+    /// let fetch = Timeout::new("fetch", Duration::from_secs(2))?.with_limit(configured)?;
+    /// let left = fetch.call(|token| Ok::<_, TimeoutError>(token.remaining()))?;
+    /// assert!(left > Some(Duration::from_secs(2)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
-    /// If `limit` is zero.
+    /// Returns [`InvalidLimit`] if `limit` is zero.
     pub fn with_limit(mut self, limit: Duration) -> Result<Self, InvalidLimit> {
         if limit.is_zero() {
             return Err(InvalidLimit { name: self.name() });
@@ -98,6 +109,16 @@ impl<P, L> Timeout<P, L> {
 
     /// Whether the limit cancels the operation's token; by default, it does. With `false` the
     /// operation keeps running, abandoned, and its nested calls are not bound by the limit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Deadline, Timeout, TimeoutError};
+    ///
+    /// let audit = Timeout::new("audit", Duration::from_secs(60))?.cancel_on_timeout(false);
+    /// let deadline = audit.call(|token| Ok::<_, TimeoutError>(token.deadline()));
+    /// assert_eq!(deadline, Ok(Deadline::never()));
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
     #[must_use]
     pub fn cancel_on_timeout(self, cancel: bool) -> Self {
         self.with_policy(|policy| policy.cancel = cancel)
@@ -105,6 +126,19 @@ impl<P, L> Timeout<P, L> {
 
     /// How long after the cancellation a result still counts; by default, not at all. The caller
     /// waits at most limit + grace. Without effect if the limit does not cancel the token.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// let scan = Timeout::new("scan", Duration::from_millis(5))?;
+    /// let rows = scan.inline().with_grace(Duration::from_secs(60)).call(|token| {
+    ///     let rows = (0..).take_while(|_| !token.is_cancelled()).last();
+    ///     Ok::<Option<u64>, TimeoutError>(rows)
+    /// });
+    /// assert!(rows.is_ok());
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -112,7 +146,26 @@ impl<P, L> Timeout<P, L> {
     }
 
     /// Refuses to start an operation while `most` operations of this name are abandoned; by default
-    /// half of the worker cap.
+    /// half of the worker cap. A refused call has the cause
+    /// [`Cause::NoWorker`](crate::Cause::NoWorker).
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// use timeout_runtime::{CallStatus, Timeout, TimeoutError};
+    ///
+    /// let report = Timeout::new("report", Duration::from_secs(60))?.with_max_abandoned(1);
+    /// let (finish, finished) = mpsc::channel::<()>();
+    /// let first = report.outcome(move |token| {
+    ///     token.cancel(); // ends the call, as the limit would
+    ///     finished.recv() // does not check the token
+    /// });
+    /// let second = report.outcome(|_token| Ok::<_, TimeoutError>(()));
+    /// assert_eq!(first.status(), CallStatus::UpstreamCancelled);
+    /// assert_eq!(second.status(), CallStatus::NotStarted);
+    /// # drop(finish);
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
     #[must_use]
     pub fn with_max_abandoned(mut self, most: usize) -> Self {
         self.max_abandoned = Some(most);
@@ -121,6 +174,19 @@ impl<P, L> Timeout<P, L> {
 
     /// Adds a listener for the events of this policy's calls. It receives each event before the
     /// listeners of the process. A second listener replaces the first.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// let (sender, kinds) = mpsc::channel();
+    /// let price = Timeout::new("price", Duration::from_secs(60))?
+    ///     .with_listener(move |event| sender.send(event.kind.as_str()).unwrap());
+    /// assert_eq!(price.call(|_token| Ok::<_, TimeoutError>(7)), Ok(7));
+    /// assert_eq!(kinds.recv()?, "succeeded");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_listener(self, listener: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         let own = Own::new(Arc::new(listener));
@@ -133,12 +199,17 @@ impl<P, L> Timeout<P, L> {
     /// makes itself.
     ///
     /// ```
+    /// use std::sync::mpsc;
     /// use std::time::{Duration, SystemTime};
-    /// use timeout_runtime::Timeout;
+    /// use timeout_runtime::{Timeout, TimeoutError};
     ///
-    /// let stock = Timeout::new("stock", Duration::from_secs(5))?;
-    /// let stock = stock.with_clock(|| SystemTime::UNIX_EPOCH);
-    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// let (sender, times) = mpsc::channel();
+    /// let stock = Timeout::new("stock", Duration::from_secs(60))?
+    ///     .with_clock(|| SystemTime::UNIX_EPOCH)
+    ///     .with_listener(move |event| sender.send(event.timestamp).unwrap());
+    /// assert_eq!(stock.call(|_token| Ok::<_, TimeoutError>(7)), Ok(7));
+    /// assert_eq!(times.recv()?, SystemTime::UNIX_EPOCH);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
@@ -151,6 +222,15 @@ impl<P, L> Timeout<P, L> {
     }
 
     /// The name of the calls.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::Timeout;
+    ///
+    /// let price = Timeout::new("price", Duration::from_secs(60))?;
+    /// assert_eq!(format!("{} is slow", price.name()), "price is slow");
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.policy.name

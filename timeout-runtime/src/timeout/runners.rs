@@ -17,7 +17,8 @@ impl<P, L: Clone> Timeout<P, L> {
     ///
     /// # Errors
     ///
-    /// The operation's own error, or the [`TimeoutError`] converted if there is no result in time.
+    /// Returns the operation's own error, or, without a result in time, the converted
+    /// [`TimeoutError`].
     ///
     /// # Panics
     ///
@@ -32,6 +33,20 @@ impl<P, L: Clone> Timeout<P, L> {
     }
 
     /// As [`call`](Self::call), with an [`Outcome`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Outcome, Timeout};
+    ///
+    /// let parse = Timeout::new("parse", Duration::from_secs(60))?;
+    /// let reply = match parse.outcome(|_token| "x".parse::<u32>()) {
+    ///     Outcome::Success(number) => format!("200 {number}"),
+    ///     Outcome::Failure(error) => format!("400 {error}"),
+    ///     _ => "504".to_owned(),
+    /// };
+    /// assert_eq!(reply, "400 invalid digit found in string");
+    /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+    /// ```
     ///
     /// # Panics
     ///
@@ -49,13 +64,31 @@ impl<P, L: Clone> Timeout<P, L> {
     /// which also calls `op`. At the limit the token is cancelled, the future is polled once more,
     /// and dropped. The call borrows nothing from the policy.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Timeout, TimeoutError};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rows = [1, 2, 3];
+    /// let sum = Timeout::new("sum", Duration::from_secs(60))?
+    ///     .call_async(|_token| async { Ok::<u32, TimeoutError>(rows.iter().sum()) })
+    ///     .await?;
+    /// assert_eq!(sum, 6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
     /// Dropping the call cancels the operation's token. An operation that is polled in place is
     /// dropped with its call, so the call is cancel safe if the operation is. On a worker and as a
     /// task, the operation is abandoned until it ends.
     ///
     /// # Errors
     ///
-    /// The operation's own error, or the [`TimeoutError`] converted if there is no result in time.
+    /// Returns the operation's own error, or, without a result in time, the converted
+    /// [`TimeoutError`].
     ///
     /// # Panics
     ///
@@ -73,7 +106,22 @@ impl<P, L: Clone> Timeout<P, L> {
         Running::<P, _, _, _, _, _>::new(self.options(), self.late.clone(), op, IntoResult)
     }
 
-    /// As [`call_async`](Self::call_async), with an [`Outcome`].
+    /// As [`call_async`](Self::call_async), with an [`Outcome`]. Cancel safe under the same
+    /// conditions.
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use std::time::Duration;
+    /// use timeout_runtime::{Outcome, Timeout, TimeoutError};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), timeout_runtime::InvalidLimit> {
+    /// let ping = Timeout::new("ping", Duration::from_millis(5))?;
+    /// let outcome = ping.outcome_async(|_token| pending::<Result<(), TimeoutError>>()).await;
+    /// assert!(matches!(outcome, Outcome::TimedOut(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///

@@ -109,7 +109,7 @@ where
 /// Limits as methods of any future.
 ///
 /// Each method returns a future whose output is the future's own, or a [`TimeoutError`] that says
-/// why there is none, as [`within`] does.
+/// why there is none, as [`within`] does. Panics and cancel safety are those of [`within`], too.
 ///
 /// ```
 /// use std::time::Duration;
