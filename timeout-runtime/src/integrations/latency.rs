@@ -280,7 +280,25 @@ impl fmt::Debug for Latency {
     }
 }
 
-/// The recommended limit for the calls of one name; returned by [`Latency::advise`].
+/// The recommended limit for the calls of one name; returned by [`Latency::advise`]. `Display`
+/// prints it on one line.
+///
+/// ```
+/// use std::num::NonZeroU64;
+/// use std::time::Duration;
+/// use timeout_runtime::integrations::latency::Latency;
+/// use timeout_runtime::within_blocking;
+///
+/// let latency = Latency::new();
+/// for _ in 0..20 {
+///     within_blocking(Duration::from_secs(60), |_token| ())?;
+/// }
+/// let one_in_two = NonZeroU64::new(2).unwrap();
+/// let advice = latency.advise(one_in_two).into_values().next().unwrap();
+/// assert!(!advice.is_thin);
+/// assert!(advice.limit.is_some_and(|limit| limit < Duration::from_secs(60)));
+/// # Ok::<(), timeout_runtime::TimeoutError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
@@ -303,7 +321,7 @@ pub struct Advice {
     /// Whether there are too few calls for a reliable recommendation: `evidence` is less than
     /// `calls_needed`.
     pub is_thin: bool,
-    /// The limit of the latest call.
+    /// The limit of the latest call, if it had one.
     pub present: Option<Duration>,
     /// The requested rate: the limit cuts at most one in so many calls.
     pub one_in: NonZeroU64,

@@ -53,7 +53,7 @@ use super::header::DeadlineHeader;
 /// let until = |limit| CallContext::current().with_deadline(Deadline::after(limit));
 /// let request = client.clone().oneshot(Request::new(()));
 /// let sent = until(Duration::from_secs(5)).scope(request).await.unwrap();
-/// assert!(sent.unwrap() <= Some(Duration::from_secs(5)));
+/// assert!(sent.unwrap().is_some_and(|left| left <= Duration::from_secs(5)));
 ///
 /// let mut request = Request::new(());
 /// request.extensions_mut().insert(until(Duration::ZERO));
@@ -185,6 +185,20 @@ where
 /// The error of a [`ClientService`].
 ///
 /// A tonic client returns it as the [`source`](std::error::Error::source) of its status.
+///
+/// ```
+/// use std::io;
+/// use timeout_runtime::Cause;
+/// use timeout_runtime::integrations::tower::ClientError;
+///
+/// /// Whether another attempt has a chance.
+/// fn is_worth_a_retry(error: &ClientError<io::Error>) -> bool {
+///     matches!(error, ClientError::Service(_))
+/// }
+///
+/// assert!(is_worth_a_retry(&ClientError::Service(io::ErrorKind::ConnectionReset.into())));
+/// assert!(!is_worth_a_retry(&ClientError::NotSent(Cause::DeadlineExceeded)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError<E> {
     /// The request was not sent: the deadline of its call had passed, or the call was cancelled.

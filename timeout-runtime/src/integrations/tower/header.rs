@@ -160,6 +160,17 @@ fn grpc(nanos: u64) -> HeaderValue {
 type Mistake = fn(HeaderName) -> HeaderError;
 
 /// The error for a header that is not valid. Each variant holds the name of the header.
+///
+/// ```
+/// use http::{HeaderMap, HeaderValue};
+/// use timeout_runtime::integrations::tower::{DeadlineHeader, HeaderError};
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("grpc-timeout", HeaderValue::from_static("-5m"));
+/// let error = DeadlineHeader::Grpc.read(&headers).unwrap_err();
+/// assert!(matches!(&error, HeaderError::Digits(name) if name == "grpc-timeout"));
+/// assert_eq!(error.to_string(), "`grpc-timeout` must consist of digits only, at most eight in gRPC");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {

@@ -4,6 +4,20 @@ use super::header::HeaderError;
 
 /// Why a [`ServerLayer`](super::ServerLayer) responds instead of its service, or ends the service's
 /// response early.
+///
+/// ```
+/// use http::StatusCode;
+/// use timeout_runtime::integrations::tower::Refusal;
+///
+/// fn status(refusal: &Refusal) -> StatusCode {
+///     match refusal {
+///         Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
+///         _ => StatusCode::SERVICE_UNAVAILABLE,
+///     }
+/// }
+///
+/// assert_eq!(status(&Refusal::Expired), StatusCode::SERVICE_UNAVAILABLE);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -88,7 +88,7 @@ use super::work::Work;
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let service = service_fn(async |_: Request<()>| {
 ///     let left = Deadline::current().remaining().expect("there is a header");
-///     Ok::<_, Infallible>(Response::new(format!("{} s", left.as_secs_f32().ceil())))
+///     Ok::<_, Infallible>(Response::new(format!("{} min", left.as_secs().div_ceil(60))))
 /// });
 /// let service = ServerLayer::new(DeadlineHeader::Envoy).layer(service);
 ///
@@ -97,8 +97,8 @@ use super::work::Work;
 ///     DeadlineHeader::Envoy.write(request.headers_mut(), left);
 ///     request
 /// };
-/// let response = service.clone().oneshot(request(Duration::from_secs(7))).await?;
-/// assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "7 s");
+/// let response = service.clone().oneshot(request(Duration::from_secs(7 * 60))).await?;
+/// assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "7 min");
 /// let response = service.oneshot(request(Duration::ZERO)).await?;
 /// assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
 /// # Ok::<(), Infallible>(()) }).unwrap();
@@ -148,15 +148,26 @@ impl<A> ServerLayer<A> {
     /// # Examples
     ///
     /// ```
-    /// use http::Response;
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    /// use http::{Request, Response, StatusCode};
     /// use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
+    /// use tower::{Layer, ServiceExt, service_fn};
     ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// let layer = ServerLayer::new(DeadlineHeader::Envoy).respond_with(|refusal: Refusal| {
     ///     let mut response = Response::new(format!("sorry: {refusal}"));
-    ///     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+    ///     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     ///     response
     /// });
-    /// # drop(layer);
+    /// let service = service_fn(async |_: Request<()>| {
+    ///     Ok::<_, Infallible>(Response::new(String::new()))
+    /// });
+    /// let mut late = Request::new(());
+    /// DeadlineHeader::Envoy.write(late.headers_mut(), Duration::ZERO);
+    /// let response = layer.layer(service).oneshot(late).await?;
+    /// assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    /// # Ok::<(), Infallible>(()) }).unwrap();
     /// ```
     #[must_use]
     pub fn respond_with<F, B>(self, respond: F) -> ServerLayer<F>
@@ -172,6 +183,26 @@ impl<A> ServerLayer<A> {
     }
 
     /// Treats an invalid header as absent. By default, a request with an invalid header is refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use http::{HeaderValue, Request, Response};
+    /// use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let service = service_fn(async |_: Request<()>| {
+    ///     Ok::<_, Infallible>(Response::new(String::new()))
+    /// });
+    /// let mut request = Request::new(());
+    /// request.headers_mut().insert("grpc-timeout", HeaderValue::from_static("soon"));
+    /// let layer = ServerLayer::new(DeadlineHeader::Grpc).ignore_malformed();
+    /// let response = layer.layer(service).oneshot(request).await?;
+    /// assert_eq!(response.headers().get("grpc-status"), None); // the response of the service
+    /// # Ok::<(), Infallible>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn ignore_malformed(mut self) -> Self {
         self.ignores_malformed = true;
@@ -184,6 +215,25 @@ impl<A> ServerLayer<A> {
     /// The limit starts when the layer's service is called, not when the request starts to wait for
     /// a ready service: see
     /// [where the time starts](ServerLayer#where-the-time-of-a-request-starts).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    /// use http::{Request, Response, StatusCode};
+    /// use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let service = service_fn(async |_: Request<()>| {
+    ///     std::future::pending::<Result<Response<String>, Infallible>>().await
+    /// });
+    /// let layer = ServerLayer::new(DeadlineHeader::Envoy).at_most(Duration::from_millis(5));
+    /// let response = layer.layer(service).oneshot(Request::new(())).await?; // without a header
+    /// assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    /// # Ok::<(), Infallible>(()) }).unwrap();
+    /// ```
     #[must_use]
     pub fn at_most(mut self, limit: Duration) -> Self {
         self.at_most = limit;
