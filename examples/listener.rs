@@ -21,13 +21,11 @@ fn price(sku: &'static str) -> BoxResult<usize> {
     }
 }
 
-/// Runs until its token is cancelled.
+/// Stops with the error of its token.
 #[timeout(name = "stock", ms = 50, run = "inline")]
 fn stock() -> BoxResult<u32> {
-    match cancel_token.wait_timeout(Duration::MAX) {
-        Some(_) => Err("stopped".into()),
-        None => Ok(7),
-    }
+    cancel_token.sleep(Duration::MAX)?;
+    Ok(7)
 }
 
 /// The nested call has a longer limit, but ends at the deadline of this call.
@@ -35,16 +33,14 @@ fn stock() -> BoxResult<u32> {
 fn order() -> BoxResult<u32> {
     #[timeout(name = "payment", secs = 20, run = "inline")]
     fn payment() -> BoxResult<u32> {
-        match cancel_token.wait_timeout(Duration::MAX) {
-            Some(_) => Err("stopped".into()),
-            None => Ok(1),
-        }
+        cancel_token.sleep(Duration::MAX)?;
+        Ok(1)
     }
 
     payment().map_err(|_| "not paid".into())
 }
 
-/// Also ends when the caller's token is cancelled.
+/// Also ends when the caller's token is cancelled. Fails then, with an error of its own.
 #[timeout(name = "shipping", secs = 20, run = "inline")]
 fn shipping(cancel_token: &CancelToken, started: &Sender<()>) -> BoxResult<u32> {
     started.send(())?;
@@ -84,11 +80,11 @@ async fn main() {
     let (late, ended) = channel();
     let _listener = add_listener(move |event| {
         println!("{event}");
-        let is_late = matches!(
+        let has_ended = matches!(
             event.kind,
             EventKind::AbandonedWorkerSucceeded | EventKind::AbandonedWorkerFailed(_)
         );
-        if event.name == "audit" && is_late {
+        if event.name == "audit" && has_ended {
             // An error means that `main` has returned.
             let _ = late.send(());
         }

@@ -151,7 +151,7 @@ fn the_outermost_of_three_nested_calls_times_out() {
         assert_eq!(error.cause(), Cause::TimedOut, "{spends:?}");
         for recorder in [&middle, &inner] {
             let mut kinds = recorder.kinds();
-            kinds.retain(|kind| !matches!(kind, EventKind::AbandonedWorkerFailed(_)));
+            kinds.retain(|kind| !matches!(kind, EventKind::AbandonedWorkerStopped(_)));
             let expected = vec![EventKind::DeadlineExceeded; count + 1];
             assert_eq!(kinds, expected, "{spends:?}");
         }
@@ -213,7 +213,7 @@ fn an_always_ready_task_notices_its_cancellation() {
         let kinds = recorder.wait_for(2 * count + 2);
         assert_eq!(kinds[2 * count], EventKind::TimedOut, "{spends:?}");
         assert!(
-            matches!(kinds[2 * count + 1], EventKind::AbandonedWorkerFailed(_)),
+            matches!(kinds[2 * count + 1], EventKind::AbandonedWorkerStopped(_)),
             "{spends:?}: {kinds:?}"
         );
     }

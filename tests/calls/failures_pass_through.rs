@@ -220,7 +220,7 @@ fn an_error_after_the_cancellation_is_a_timeout_and_a_late_event() {
         assert_timed_out(way, &outcome);
         let kinds = recorder.wait_for(2);
         assert_eq!(kinds[0], EventKind::TimedOut, "{way:?}");
-        let EventKind::AbandonedWorkerFailed(Failure::Error(text)) = &kinds[1] else {
+        let EventKind::AbandonedWorkerStopped(Failure::Error(text)) = &kinds[1] else {
             panic!("{way:?}: {kinds:?}");
         };
         assert!(text.contains("StockError"), "{way:?}: {text}");

@@ -193,7 +193,7 @@ fn an_abandoned_operation_is_reported_unfinished_when_its_runtime_shuts_down() {
         recorder.wait_for(2),
         [
             EventKind::TimedOut,
-            EventKind::AbandonedWorkerFailed(Failure::Unfinished)
+            EventKind::AbandonedWorkerStopped(Failure::Unfinished)
         ]
     );
 }

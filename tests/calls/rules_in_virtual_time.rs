@@ -115,6 +115,16 @@ fn check_events(played: &Played<'_>, depth: usize) -> Check {
     prop_assert_eq!(outcome_event.1.elapsed, elapsed, "elapsed");
     let late = late.first().filter(|_| seen.ended.is_some());
     prop_assert!(late.is_none_or(|(_, event)| event.elapsed == ended - entered));
+    if let Some((_, OpResult::Err)) = played.late(depth) {
+        let late = &seen.events[1].1.kind;
+        let has_stopped = matches!(late, EventKind::AbandonedWorkerStopped(_));
+        prop_assert!(
+            played
+                .has_stopped(depth)
+                .is_none_or(|expected| has_stopped == expected),
+            "{late:?}"
+        );
+    }
     Ok(())
 }
 
@@ -122,7 +132,9 @@ fn result(late: &Reported) -> Option<OpResult> {
     match &late.kind {
         EventKind::AbandonedWorkerSucceeded => Some(OpResult::Ok),
         EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => Some(OpResult::Panic),
-        EventKind::AbandonedWorkerFailed(_) => Some(OpResult::Err),
+        EventKind::AbandonedWorkerStopped(_) | EventKind::AbandonedWorkerFailed(_) => {
+            Some(OpResult::Err)
+        }
         _ => None,
     }
 }
@@ -202,6 +214,8 @@ proptest! {
     // - a shared deadline, `inherit = false` or `cancel = false` has no effect;
     // - a success does not disarm its token, or a dropped call does not cancel it;
     // - the outcome event is missing or follows the late event, or a late panic is not reported;
+    // - an error that follows the error of the token, or of a nested call that ended with this one,
+    //   is reported as a failure, or any other error as a stop;
     // - an inline call waits for ever, or keeps a late value.
     #[test]
     fn every_call_follows_the_rules(scenario in scenario()) {

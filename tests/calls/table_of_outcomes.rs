@@ -127,7 +127,7 @@ impl Case {
     fn operate(&self, token: &CancelToken) -> CallResult {
         self.begin(token);
         match self.row.body {
-            Body::StopsWithError | Body::StopsWithSuccess => {
+            Body::Stops | Body::StopsWithError | Body::StopsWithSuccess => {
                 assert_ne!(
                     token.wait_timeout(SOON),
                     None,
@@ -136,17 +136,19 @@ impl Case {
             }
             _ => self.block(),
         }
-        self.end()
+        self.end(token)
     }
 
     async fn operate_async(&self, token: &CancelToken) -> CallResult {
         self.begin(token);
         match self.row.body {
-            Body::StopsWithError | Body::StopsWithSuccess => token.cancelled().await,
+            Body::Stops | Body::StopsWithError | Body::StopsWithSuccess => {
+                token.cancelled().await;
+            }
             Body::Ignores if self.row.way == Way::AsyncInline => pending().await,
             _ => self.block(),
         }
-        self.end()
+        self.end(token)
     }
 
     fn block(&self) {
@@ -161,11 +163,12 @@ impl Case {
         }
     }
 
-    fn end(&self) -> CallResult {
+    fn end(&self, token: &CancelToken) -> CallResult {
         // The clock must advance past the instant at which the call could end.
         let now = Instant::now();
         while Instant::now() == now {}
         match self.row.body {
+            Body::Stops => token.check().map(|()| 7).map_err(|_| CallError::Own),
             Body::StopsWithError | Body::FailsFirst => Err(CallError::Own),
             _ => Ok(7),
         }

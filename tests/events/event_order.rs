@@ -229,7 +229,7 @@ fn a_late_inline_operation_is_reported_between_outcome_and_return() {
         assert!(
             matches!(
                 events[1..],
-                [EventKind::AbandonedWorkerFailed(Failure::Error(_))]
+                [EventKind::AbandonedWorkerStopped(Failure::Error(_))]
             ),
             "{way:?}: {events:?}"
         );
@@ -261,7 +261,7 @@ fn a_dropped_call_emits_one_event_and_its_operation_another() {
             assert!(
                 matches!(
                     events[1..],
-                    [EventKind::AbandonedWorkerFailed(Failure::Error(_))]
+                    [EventKind::AbandonedWorkerStopped(Failure::Error(_))]
                 ),
                 "{way:?}: {events:?}"
             );

@@ -19,3 +19,4 @@ mod metrics_of_a_late_recorder;
 mod odd_names;
 mod one_event_per_call;
 mod spans_cross_threads;
+mod stopped_operations;

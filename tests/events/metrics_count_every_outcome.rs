@@ -81,7 +81,7 @@ fn every_outcome_is_counted_once_with_its_duration() {
             r#"timeout_calls_total{,status="not_started"} 1"#,
             r#"timeout_calls_total{,status="succeeded"} 3"#,
             r#"timeout_calls_total{,status="timed_out"} 1"#,
-            r#"timeout_late_endings_total{,status="abandoned_failed"} 1"#,
+            r#"timeout_late_endings_total{,status="abandoned_stopped"} 1"#,
         ];
         let is_all = || {
             let lines = metrics_of(name);
@@ -131,7 +131,7 @@ fn dropped_and_cancelled_calls_are_counted() {
             r#"timeout_call_duration_seconds_count{,status="dropped"} 1"#,
             r#"timeout_calls_total{,status="cancelled"} 1"#,
             r#"timeout_calls_total{,status="dropped"} 1"#,
-            r#"timeout_late_endings_total{,status="abandoned_failed"} 1"#,
+            r#"timeout_late_endings_total{,status="abandoned_stopped"} 1"#,
         ]
     );
 }

@@ -312,7 +312,7 @@ fn dropped_and_cancelled_calls_are_recorded() {
             &[cancelled.clone(), late],
             &[
                 (Level::INFO, "cancelled", start),
-                (Level::WARN, "abandoned_failed", ""),
+                (Level::DEBUG, "abandoned_stopped", ""),
             ],
         );
         assert_recorded(

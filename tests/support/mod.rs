@@ -187,7 +187,9 @@ impl Recorder {
 pub fn is_late(kind: &EventKind<'_>) -> bool {
     matches!(
         kind,
-        EventKind::AbandonedWorkerSucceeded | EventKind::AbandonedWorkerFailed(_)
+        EventKind::AbandonedWorkerSucceeded
+            | EventKind::AbandonedWorkerStopped(_)
+            | EventKind::AbandonedWorkerFailed(_)
     )
 }
 

@@ -24,11 +24,13 @@ pub enum ModelOutcome {
 /// All observations of one call.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The positions of its entry, start, operation's end and outcome in the order of all
+    /// The positions of its entry, start, operation's end, outcome and return in the order of all
     /// observations.
-    pub places: [Option<usize>; 4],
+    pub places: [Option<usize>; 5],
     pub entered: Option<Millis>,
     pub started: Option<At<Option<Millis>>>,
+    /// The instant at which its operation received the error of its token, and the position.
+    pub got_error: Option<At<usize>>,
     pub ended: Option<At<OpResult>>,
     pub events: Vec<At<Reported>>,
     pub returned: Option<At<Returned>>,
@@ -51,11 +53,15 @@ impl Seen {
                     seen.places[1] = Some(place);
                     seen.started.replace((at, left)).is_none()
                 }
+                Sight::GotError => seen.got_error.replace((at, place)).is_none(),
                 Sight::Ended(result) => {
                     seen.places[2] = Some(place);
                     seen.ended.replace((at, result)).is_none()
                 }
-                Sight::Returned(returned) => seen.returned.replace((at, returned)).is_none(),
+                Sight::Returned(returned) => {
+                    seen.places[4] = Some(place);
+                    seen.returned.replace((at, returned)).is_none()
+                }
                 Sight::Reads(cause) => std::mem::replace(&mut seen.reads, cause).is_none(),
                 Sight::Event(event) => {
                     seen.places[3].get_or_insert(place);

@@ -22,6 +22,8 @@ pub enum Source {
 /// How the operation behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
+    /// Converts the error of its token into its own.
+    Stops,
     StopsWithError,
     StopsWithSuccess,
     /// Runs until the call has ended; where the call waits for it, until the deadline has passed.
@@ -55,6 +57,7 @@ impl Row {
         ] {
             for way in EVERY_WAY {
                 for body in [
+                    Body::Stops,
                     Body::StopsWithError,
                     Body::StopsWithSuccess,
                     Body::Ignores,
@@ -134,7 +137,10 @@ impl Row {
     /// The outcome that the rules demand.
     pub fn outcome(self) -> Expected {
         let failed = || Failure::Error(WORDS.into());
-        let succeeds = !matches!(self.body, Body::StopsWithError | Body::FailsFirst);
+        let succeeds = !matches!(
+            self.body,
+            Body::Stops | Body::StopsWithError | Body::FailsFirst
+        );
         let is_caller_there = self.source != Source::Dropped || !self.way.abandons();
         if self.is_first() && is_caller_there {
             return if succeeds {
@@ -168,6 +174,8 @@ impl Row {
             && (self.body == Body::Ignores || self.source == Source::Dropped);
         let late = if succeeds {
             EventKind::AbandonedWorkerSucceeded
+        } else if self.body == Body::Stops {
+            EventKind::AbandonedWorkerStopped(failed())
         } else {
             EventKind::AbandonedWorkerFailed(failed())
         };

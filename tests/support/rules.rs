@@ -12,7 +12,7 @@ use timeout_runtime::{CallStatus, Cause};
 
 use super::observations::{At, ModelOutcome, Seen};
 use super::scenario::{Call, Millis, OpResult, Run, Scenario};
-use super::scenario_run::{LAST, OVER};
+use super::scenario_run::{LAST, OVER, Returned};
 
 pub const NEVER: Millis = Millis::MAX;
 
@@ -269,7 +269,7 @@ impl Played<'_> {
         if self.call(depth).run == Run::Inline {
             return (ended.0, ModelOutcome::Result(ended.1));
         }
-        let [_, _, published, decided] = self.seen[depth].places;
+        let [_, _, published, decided, _] = self.seen[depth].places;
         let is_in_time = match ended.0.cmp(&wait.0) {
             Ordering::Equal => published < decided,
             order => order.is_lt(),
@@ -409,5 +409,54 @@ impl Played<'_> {
             (_, None) if self.call(depth).run == Run::Inline => None,
             (_, None) => seen.started.map(|_| (OVER, OpResult::Err)),
         }
+    }
+
+    /// Whether an operation that failed late had received the error of its token: the late event
+    /// says that it has stopped. `None` if both are possible.
+    pub fn has_stopped(&self, depth: usize) -> Option<bool> {
+        let seen = &self.seen[depth];
+        let Some(ended) = seen.places[2] else {
+            // A task that was cancelled before its runtime was shut down. The shutdown destroys
+            // tasks in any order, and cancels the nested calls of each.
+            let is_cancelled = seen.reads.is_some();
+            return (is_cancelled || depth == 0).then_some(is_cancelled);
+        };
+        let late = seen.events.get(1).map_or(0, |(at, _)| *at);
+        let mut has_stopped = Some(false);
+        for (at, place) in self.errors_of_token(depth) {
+            let reads = self.reads(depth, at);
+            let is_certain = place < ended && reads.iter().all(Option::is_some);
+            let is_possible = at <= late && reads.iter().any(Option::is_some);
+            if is_certain {
+                return Some(true);
+            }
+            if is_possible {
+                has_stopped = None;
+            }
+        }
+        has_stopped
+    }
+
+    /// The instants and positions at which the operation, or one that it had called, received an
+    /// error that is also that of this call's token, if the token was cancelled by then.
+    fn errors_of_token(&self, depth: usize) -> Vec<At<usize>> {
+        let mut errors = Vec::from_iter(self.seen[depth].got_error);
+        for below in depth + 1..self.seen.len() {
+            if !self.call(below).inherit {
+                break;
+            }
+            let seen = &self.seen[below];
+            errors.extend(seen.got_error);
+            // The error of a nested call's own limit is not that of the enclosing call.
+            let is_shared = |returned: &Returned| {
+                returned
+                    .error
+                    .is_some_and(|(cause, ..)| cause != Cause::TimedOut)
+            };
+            let returned = seen.returned.filter(|(_, returned)| is_shared(returned));
+            let error = returned.zip(seen.places[4]);
+            errors.extend(error.map(|((at, _), place)| (at, place)));
+        }
+        errors
     }
 }

@@ -34,8 +34,10 @@ pub struct Op {
     pub passes_on: bool,
     /// The instant at which it ends by itself; immediately if that has passed.
     pub ends: Option<(Millis, OpResult)>,
-    /// Time between its cancellation and its end, if it checks its token.
+    /// Time between its cancellation and its end, if it waits for its cancellation.
     pub when_cancelled: Option<(Millis, OpResult)>,
+    /// Whether it checks its token before it fails, and fails with that error if there is one.
+    pub checks: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,13 +86,17 @@ fn op() -> impl Strategy<Value = Op> {
         any::<bool>(),
         ends,
         when_cancelled,
+        any::<bool>(),
     );
-    parts.prop_map(|(calls_after, passes_on, ends, when_cancelled)| Op {
-        calls_after,
-        passes_on,
-        ends,
-        when_cancelled,
-    })
+    parts.prop_map(
+        |(calls_after, passes_on, ends, when_cancelled, checks)| Op {
+            calls_after,
+            passes_on,
+            ends,
+            when_cancelled,
+            checks,
+        },
+    )
 }
 
 fn call() -> impl Strategy<Value = Call> {

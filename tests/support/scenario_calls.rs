@@ -187,7 +187,14 @@ async fn act(depth: usize, props: &Arc<Props>, token: &CancelToken) -> Result<us
     };
     match result {
         OpResult::Ok => Ok(depth),
-        OpResult::Err => Err(CallError::Own),
+        OpResult::Err => {
+            if op.checks {
+                token
+                    .check()
+                    .inspect_err(|_| note(depth, Sight::GotError))?;
+            }
+            Err(CallError::Own)
+        }
         // Without the panic hook, which would print the panic.
         OpResult::Panic => resume_unwind(Box::new(depth)),
     }

@@ -47,6 +47,8 @@ pub enum Sight {
     Entered,
     /// The operation started, with this much time left for nested calls.
     Started(Option<Millis>),
+    /// The operation received the error of its token.
+    GotError,
     Ended(OpResult),
     Event(Reported),
     Returned(Returned),

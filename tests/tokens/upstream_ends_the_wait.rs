@@ -109,7 +109,7 @@ fn within_the_grace_a_success_counts_and_an_error_is_cancelled() {
                     recorder.wait_for(2),
                     [
                         EventKind::Cancelled,
-                        EventKind::AbandonedWorkerFailed(Failure::Error("\"stopped\"".into()))
+                        EventKind::AbandonedWorkerStopped(Failure::Error("\"stopped\"".into()))
                     ],
                     "{way:?}"
                 );

@@ -261,8 +261,8 @@ fn calls_dropped_with_their_service_have_one_outcome() {
         let kinds = works.wait_for(1 + usize::from(way.abandons()));
         assert_eq!(outcome_events(&kinds), [EventKind::Dropped], "{way:?}");
         let late = kinds.get(1);
-        let is_error = matches!(late, Some(EventKind::AbandonedWorkerFailed(_)));
-        assert_eq!(is_error, way.abandons(), "{way:?}: {kinds:?}");
+        let has_stopped = matches!(late, Some(EventKind::AbandonedWorkerStopped(_)));
+        assert_eq!(has_stopped, way.abandons(), "{way:?}: {kinds:?}");
     }
 }
 

@@ -23,12 +23,13 @@ pub(crate) enum Kind {
     NotStarted,
     Dropped,
     LateSuccess,
+    LateStop,
     LateError,
     LatePanic,
 }
 
 impl Kind {
-    const EVERY: [Self; 10] = [
+    const EVERY: [Self; 11] = [
         Self::Success,
         Self::Error,
         Self::Panic,
@@ -37,6 +38,7 @@ impl Kind {
         Self::NotStarted,
         Self::Dropped,
         Self::LateSuccess,
+        Self::LateStop,
         Self::LateError,
         Self::LatePanic,
     ];
@@ -54,7 +56,15 @@ impl Kind {
             }
             EventKind::Dropped => Self::Dropped,
             EventKind::AbandonedWorkerSucceeded => Self::LateSuccess,
-            EventKind::AbandonedWorkerFailed(Failure::Error(_)) => Self::LateError,
+            // The texts begin with the variants of `Trouble`.
+            EventKind::AbandonedWorkerStopped(Failure::Error(text))
+                if text.starts_with("NoResult") =>
+            {
+                Self::LateStop
+            }
+            EventKind::AbandonedWorkerFailed(Failure::Error(text)) if text.starts_with("Own") => {
+                Self::LateError
+            }
             EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => Self::LatePanic,
             _ => return None,
         })
@@ -70,7 +80,10 @@ impl Kind {
     }
 
     fn is_late(self) -> bool {
-        matches!(self, Self::LateSuccess | Self::LateError | Self::LatePanic)
+        matches!(
+            self,
+            Self::LateSuccess | Self::LateStop | Self::LateError | Self::LatePanic
+        )
     }
 
     fn header(self) -> &'static str {
@@ -83,6 +96,7 @@ impl Kind {
             Self::NotStarted => "not started",
             Self::Dropped => "dropped",
             Self::LateSuccess => "late success",
+            Self::LateStop => "late stop",
             Self::LateError => "late error",
             Self::LatePanic => "late panic",
         }

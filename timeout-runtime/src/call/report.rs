@@ -135,14 +135,20 @@ impl Report {
         }
     }
 
-    /// The event if the result is late. A missing value counts as an error here.
-    pub(super) fn into_late_event(self) -> EventKind<'static> {
+    /// The event if the result is late. A missing value counts as an error here. `has_stopped`
+    /// says that the operation had received the error of its token.
+    pub(super) fn into_late_event(self, has_stopped: bool) -> EventKind<'static> {
         let failure = match self.fault.map(|fault| *fault) {
             None => return EventKind::AbandonedWorkerSucceeded,
+            Some(Fault::Panic(failure)) => return EventKind::AbandonedWorkerFailed(failure),
             Some(Fault::NoValue) => Failure::Error("None".into()),
-            Some(Fault::Error(failure) | Fault::Panic(failure)) => failure,
+            Some(Fault::Error(failure)) => failure,
         };
-        EventKind::AbandonedWorkerFailed(failure)
+        if has_stopped {
+            EventKind::AbandonedWorkerStopped(failure)
+        } else {
+            EventKind::AbandonedWorkerFailed(failure)
+        }
     }
 }
 

@@ -117,7 +117,13 @@ pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, Tim
             None
         };
     match refusal {
-        Some((cause, reason)) => Err(terms.not_started(cause, reason)),
+        Some((cause, reason)) => {
+            // The error that refuses the call is that of each cancelled parent.
+            for parent in &parents {
+                parent.note_error();
+            }
+            Err(terms.not_started(cause, reason))
+        }
         None => Ok(CallStart { terms, parents }),
     }
 }

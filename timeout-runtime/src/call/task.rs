@@ -209,7 +209,10 @@ pin_project! {
             let Some(mut side) = this.side.take() else {
                 return;
             };
-            side.call.token().cancel(Cause::Cancelled, None);
+            let token = side.call.token();
+            // A task that is destroyed after its cancellation has stopped.
+            token.note_error();
+            token.cancel(Cause::Cancelled, None);
             if side.started {
                 let panic = side.inside(&mut || this.future.set(None));
                 unwind::drop_catching(panic);

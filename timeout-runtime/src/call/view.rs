@@ -213,6 +213,10 @@ impl CallView<'_> {
         let terms = self.terms;
         self.expire_token();
         let (cause, reason) = self.cancellation().unwrap_or((terms.cause(), None));
+        // The error of the call's own limit is no cancellation of the enclosing call.
+        if let Some(token) = self.token.filter(|_| cause != Cause::TimedOut) {
+            token.note_error_above();
+        }
         if phase == Phase::Queued {
             let cause = match cause {
                 Cause::TimedOut | Cause::DeadlineExceeded if no_worker => Cause::NoWorker,
@@ -281,8 +285,8 @@ impl CallView<'_> {
         let id = ended.as_ref().map(|ended| ended.call).or(id);
         let id = id.unwrap_or_else(|| self.terms.id());
         let elapsed = self.terms.elapsed_at(report.at);
-        self.terms
-            .emit(id, report.into_late_event(), elapsed, self.state.worker());
+        let kind = report.into_late_event(self.token.is_some_and(Head::has_given_error));
+        self.terms.emit(id, kind, elapsed, self.state.worker());
     }
 }
 

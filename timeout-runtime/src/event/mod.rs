@@ -162,7 +162,15 @@ pub enum EventKind<'a> {
     /// An operation returned a value after its call had ended. The late result was dropped, or
     /// passed to `on_late`.
     AbandonedWorkerSucceeded,
-    /// An operation failed after its call had ended.
+    /// An operation stopped after its call had ended, because of its cancellation.
+    ///
+    /// The operation returned an error or `None` after it had received the error of its cancelled
+    /// token, from [`check`](crate::CancelToken::check) for example, or from a nested call that was
+    /// cancelled too. Or it is a task that was cancelled, and was then destroyed unfinished.
+    /// `Display` leaves the text of the failure out.
+    AbandonedWorkerStopped(Failure<'a>),
+    /// An operation panicked after its call had ended, or returned an error or `None` although it
+    /// had not received the error of its token.
     AbandonedWorkerFailed(Failure<'a>),
 }
 
@@ -244,6 +252,9 @@ impl EventKind<'_> {
             Self::NotStarted(cause) => EventKind::NotStarted(cause),
             Self::Dropped => EventKind::Dropped,
             Self::AbandonedWorkerSucceeded => EventKind::AbandonedWorkerSucceeded,
+            Self::AbandonedWorkerStopped(failure) => {
+                EventKind::AbandonedWorkerStopped(failure.into_owned())
+            }
             Self::AbandonedWorkerFailed(failure) => {
                 EventKind::AbandonedWorkerFailed(failure.into_owned())
             }

@@ -120,6 +120,7 @@ impl Ending {
             }
             EventKind::NotStarted(_)
             | EventKind::AbandonedWorkerSucceeded
+            | EventKind::AbandonedWorkerStopped(_)
             | EventKind::AbandonedWorkerFailed(_) => return None,
         })
     }

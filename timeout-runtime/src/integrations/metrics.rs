@@ -12,7 +12,7 @@
 //!   program, so the number of label values is bounded.
 //! - `status` of a call is `succeeded`, `failed`, `timed_out`, `deadline_exceeded`, `cancelled`,
 //!   `not_started` or `dropped`.
-//! - `status` of a late end is `abandoned_succeeded` or `abandoned_failed`.
+//! - `status` of a late end is `abandoned_succeeded`, `abandoned_stopped` or `abandoned_failed`.
 //!
 //! ```
 //! use timeout_runtime::integrations::metrics;
@@ -102,7 +102,9 @@ fn record(event: &Event<'_>) {
     let status = event.kind.as_str();
     let is_late = matches!(
         event.kind,
-        EventKind::AbandonedWorkerSucceeded | EventKind::AbandonedWorkerFailed(_)
+        EventKind::AbandonedWorkerSucceeded
+            | EventKind::AbandonedWorkerStopped(_)
+            | EventKind::AbandonedWorkerFailed(_)
     );
     if is_late {
         counter!(LATE, "name" => name(), "status" => status).increment(1);

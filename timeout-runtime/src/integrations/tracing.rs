@@ -58,7 +58,7 @@ pub fn propagate_spans() -> Registration {
 ///
 /// | level | message |
 /// |---|---|
-/// | `DEBUG` | `succeeded`, `dropped` |
+/// | `DEBUG` | `succeeded`, `dropped`, `abandoned_stopped` |
 /// | `INFO` | `cancelled` |
 /// | `WARN` | `failed` with an error, `timed_out`, `deadline_exceeded`, `not_started`, `abandoned_succeeded`, `abandoned_failed` with an error |
 /// | `ERROR` | `failed` and `abandoned_failed` with a panic |
@@ -95,7 +95,9 @@ fn record(event: &Event<'_>) {
         };
     }
     match &event.kind {
-        EventKind::Succeeded | EventKind::Dropped => record_at!(Level::DEBUG),
+        EventKind::Succeeded | EventKind::Dropped | EventKind::AbandonedWorkerStopped(_) => {
+            record_at!(Level::DEBUG);
+        }
         EventKind::Cancelled => record_at!(Level::INFO),
         EventKind::Failed(Failure::Panic(_))
         | EventKind::AbandonedWorkerFailed(Failure::Panic(_)) => record_at!(Level::ERROR),
@@ -110,7 +112,9 @@ fn record(event: &Event<'_>) {
 
 fn failure<'a>(kind: &'a EventKind<'a>) -> Option<&'a Failure<'a>> {
     match kind {
-        EventKind::Failed(failure) | EventKind::AbandonedWorkerFailed(failure) => Some(failure),
+        EventKind::Failed(failure)
+        | EventKind::AbandonedWorkerStopped(failure)
+        | EventKind::AbandonedWorkerFailed(failure) => Some(failure),
         _ => None,
     }
 }

@@ -86,6 +86,7 @@ fn every_display_text_is_one_line() {
         texts.extend([
             failure.to_string(),
             event(EventKind::Failed(failure.clone())).to_string(),
+            event(EventKind::AbandonedWorkerStopped(failure.clone())).to_string(),
             event(EventKind::AbandonedWorkerFailed(failure)).to_string(),
         ]);
     }

@@ -36,6 +36,7 @@ macro_rules! endings {
             only_in_events {
                 Dropped, "dropped", "was dropped";
                 AbandonedWorkerSucceeded, "abandoned_succeeded", "abandoned, succeeded";
+                AbandonedWorkerStopped, "abandoned_stopped", "abandoned, stopped";
                 AbandonedWorkerFailed, "abandoned_failed", "abandoned, failed";
             }
         }

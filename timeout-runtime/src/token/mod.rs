@@ -167,6 +167,9 @@ impl CancelToken {
 
     /// Returns an error once the token is cancelled. Made for loops: `cancel_token.check()?`.
     ///
+    /// An abandoned operation that returns an error after it has received this one is reported as
+    /// [`AbandonedWorkerStopped`](crate::EventKind::AbandonedWorkerStopped), and not as failed.
+    ///
     /// ```
     /// use timeout_runtime::{CancelToken, TimeoutError};
     ///

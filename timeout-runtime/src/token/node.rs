@@ -96,6 +96,8 @@ pub(crate) struct Head {
     state: AtomicU8,
     /// Set once all tokens below are cancelled and their waiters are woken.
     reached: AtomicU8,
+    /// Set once an operation has received the error of this token.
+    gave_error: AtomicU8,
     owner: Owner,
     links: Mutex<Links>,
 }
@@ -178,6 +180,7 @@ impl Head {
         Self {
             state: AtomicU8::new(state),
             reached: AtomicU8::new(0),
+            gave_error: AtomicU8::new(0),
             owner,
             links: Mutex::new(Links::default()),
         }

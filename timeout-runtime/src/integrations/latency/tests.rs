@@ -110,6 +110,7 @@ fn calls_that_did_not_start_and_late_events_do_not_count() {
     for kind in [
         EventKind::NotStarted(crate::outcome::Cause::NoWorker),
         EventKind::AbandonedWorkerSucceeded,
+        EventKind::AbandonedWorkerStopped(Failure::Unfinished),
         EventKind::AbandonedWorkerFailed(Failure::Error("no".into())),
     ] {
         record(&names, kind, 400);

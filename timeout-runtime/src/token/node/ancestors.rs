@@ -25,10 +25,40 @@ impl Head {
         Some(first.parent.clone())
     }
 
-    /// The error of this token, if it is cancelled.
+    /// The error of this token for an operation, if the token is cancelled.
     pub(crate) fn error(&self) -> Option<TimeoutError> {
         let (cause, reason) = self.cancellation()?;
+        self.note_error();
         Some(self.with_owner(|owner| owner.error(cause, reason)))
+    }
+
+    /// Notes that an operation gets the error of this token, and so that of each cancelled token
+    /// above. A token that is not cancelled notes nothing.
+    pub(crate) fn note_error(&self) {
+        self.note_error_above();
+        self.note_own_error();
+    }
+
+    /// As `note_error`, without this token.
+    pub(crate) fn note_error_above(&self) {
+        self.each_above(|node| {
+            node.note_own_error();
+            true
+        });
+    }
+
+    fn note_own_error(&self) {
+        // A nested call can end at an inherited deadline before that deadline cancels this token.
+        let is_due =
+            self.state.load(Ordering::Acquire) != PLAIN && self.expiry().cause_if_due().is_some();
+        if is_due || self.known_cause().is_some() {
+            self.gave_error.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether an operation has received the error of this token.
+    pub(crate) fn has_given_error(&self) -> bool {
+        self.gave_error.load(Ordering::Relaxed) != 0
     }
 
     /// The name of the call that this token belongs to.
@@ -55,22 +85,27 @@ impl Head {
     /// The nearest deadline of this token and all tokens above it.
     pub(crate) fn deadline(&self) -> Deadline {
         let mut nearest = self.own_deadline();
-        if self.has_nearest_deadline() {
-            return nearest;
+        if !self.has_nearest_deadline() {
+            self.each_above(|node| {
+                nearest = nearest.min(node.own_deadline());
+                !node.has_nearest_deadline()
+            });
         }
+        nearest
+    }
+
+    /// Calls `visit` with each token above this one, once. `visit` tells whether to continue above
+    /// that token.
+    fn each_above(&self, mut visit: impl FnMut(&Head) -> bool) {
         let mut todo = self.parents();
         // Above a token with several parents, paths may meet again.
         let mut seen = HashSet::new();
         while let Some(node) = todo.pop() {
             let is_news = todo.is_empty() || seen.insert(node.address());
-            if is_news {
-                nearest = nearest.min(node.own_deadline());
-                if !node.has_nearest_deadline() {
-                    todo.extend(node.parents());
-                }
+            if is_news && visit(&node) {
+                todo.extend(node.parents());
             }
         }
-        nearest
     }
 
     /// Whether no deadline above can be nearer. A call has taken the nearest deadline above as its

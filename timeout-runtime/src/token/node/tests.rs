@@ -130,3 +130,28 @@ fn a_watched_deadline_is_left_to_its_watcher() {
     token.0.expire();
     assert_eq!(token.cause(), Some(Cause::DeadlineExceeded));
 }
+
+#[test]
+fn an_error_is_noted_by_each_cancelled_token_above() {
+    let (request, other) = (CancelToken::new(), CancelToken::new());
+    let below = CancelToken::linked([&request.child(), &other.child()]).child();
+    request.cancel();
+    assert!(below.check().is_err());
+    assert!(below.0.has_given_error() && request.0.has_given_error());
+    assert!(!other.0.has_given_error());
+    other.cancel();
+    assert!(below.check().is_err());
+    assert!(other.0.has_given_error());
+}
+
+/// The caller of a nested call can notice the deadline first.
+#[test]
+fn a_passed_deadline_is_noted_before_it_has_cancelled_its_token() {
+    let past = token(Deadline::after(Duration::ZERO), Watch::Watched, &[]);
+    let nested = Timeout::new("node::due", Duration::from_secs(60)).unwrap();
+    let context = crate::CallContext::detached().with_token(&past);
+    let refused = context.run(|| nested.inline().call(|_| Ok::<_, TimeoutError>(())));
+    assert!(refused.unwrap_err().is_deadline_exceeded());
+    assert_eq!(past.cause(), None);
+    assert!(past.0.has_given_error());
+}
