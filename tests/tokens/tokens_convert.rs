@@ -2,10 +2,11 @@
 //! removes the link.
 
 use crate::support;
+use std::time::Duration;
 
 use support::{Drops, EVERY_WAY, Gate, block_on, eventually, limit, short_limit, until_cancelled};
 use timeout_runtime::integrations::tokio_util::LinkedToken;
-use timeout_runtime::{CallContext, CancelToken, Cause, Outcome, Timeout, TimeoutError};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, Outcome, Timeout, TimeoutError};
 use tokio_util::sync::CancellationToken;
 
 #[test]
@@ -86,6 +87,11 @@ fn a_tokio_token_made_from_a_token_is_cancelled_with_it_also_by_a_deadline() {
     assert!(
         LinkedToken::from(&ours).is_cancelled(),
         "a link to a token cancelled before"
+    );
+    let passed = CallContext::detached().with_deadline(Deadline::after(Duration::ZERO));
+    assert!(
+        LinkedToken::from(&passed.run(CancelToken::current)).is_cancelled(),
+        "a link to a token whose deadline has passed"
     );
 
     let alone = CancelToken::new();

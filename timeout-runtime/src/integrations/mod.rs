@@ -11,3 +11,5 @@ pub mod tokio_util;
 pub mod tower;
 #[cfg(feature = "tracing")]
 pub mod tracing;
+#[cfg(feature = "tokio-util")]
+mod waiter;

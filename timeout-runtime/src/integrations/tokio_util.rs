@@ -37,6 +37,8 @@ use crate::outcome::Cause;
 use crate::token::CancelToken;
 use crate::token::node::NodeWeak;
 
+use super::waiter::Waiter;
+
 impl From<&CancellationToken> for CancelToken {
     /// Returns a token that is cancelled when `theirs` is cancelled.
     ///
@@ -113,32 +115,13 @@ impl From<&CancelToken> for LinkedToken {
     ///
     /// Cancelling the returned token does not cancel `ours`.
     fn from(ours: &CancelToken) -> Self {
-        ours.0.ensure_timer();
         let theirs = CancellationToken::new();
         // A waiter and not a callback, which would run on another thread a moment later.
-        let waker = Waker::from(Arc::new(CancelTheirs(theirs.clone())));
-        let link = ours.0.add_waiter(waker).map(|key| Waiter {
-            ours: ours.0.downgrade(),
-            key,
-        });
+        let link = Waiter::new(ours, Waker::from(Arc::new(CancelTheirs(theirs.clone()))));
         if link.is_none() {
             theirs.cancel();
         }
         Self { theirs, link }
-    }
-}
-
-/// A waker that is registered with our token. Dropping this value removes it.
-struct Waiter {
-    ours: NodeWeak,
-    key: u64,
-}
-
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        if let Some(ours) = self.ours.upgrade() {
-            ours.remove_waiter(self.key);
-        }
     }
 }
 
