@@ -98,18 +98,6 @@ fn blocking_io_is_interrupted() {
 }
 
 #[test]
-fn child_is_killed_only_if_it_is_stuck_at_the_deadline() {
-    let Printed { stdout, code, .. } = run_plain("child");
-    assert_eq!(
-        stdout,
-        "quick: the child exited by itself: true\nquick: done in time\n\
-         careful: the child exited by itself: true\ncareful: too little time for an hour of work\n\
-         stuck: the child exited by itself: false\nstuck: timed out\n"
-    );
-    assert_eq!(code, Some(0));
-}
-
-#[test]
 fn retry_retries_after_an_attempt_limit_but_not_after_the_total_limit() {
     let Printed { stdout, code, .. } = run_plain("retry");
     assert_eq!(

@@ -32,6 +32,18 @@ fn without_millis(printed: &str) -> (Vec<String>, Vec<u64>) {
 }
 
 #[test]
+fn child_is_killed_only_if_it_is_stuck_at_the_deadline() {
+    let Printed { stdout, code, .. } = run_plain("child");
+    assert_eq!(
+        stdout,
+        "quick: the child exited by itself: true\nquick: done in time\n\
+         careful: the child exited by itself: true\ncareful: too little time for an hour of work\n\
+         stuck: timed out\n"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn http_deadline_passes_the_remaining_time_to_each_service() {
     let Printed { stdout, code, .. } = run_plain("http_deadline");
     let (lines, times) = without_millis(&stdout);

@@ -8,6 +8,7 @@ mod own_process;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod done_channels;
 mod links_to_tokio_tokens;
 mod long_lived_parents;
 mod memory_after_a_peak;

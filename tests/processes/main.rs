@@ -1,5 +1,8 @@
 //! Tests that run a program and check how its process ends, and of the helper for such tests.
 
+#[cfg(unix)]
+#[path = "../support/children.rs"]
+mod children;
 #[path = "../support/concurrent.rs"]
 mod concurrent;
 #[path = "../support/own_process.rs"]
@@ -9,6 +12,7 @@ mod program;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod child_output;
 mod forked_children;
 mod large_values;
 mod own_processes;
@@ -17,3 +21,4 @@ mod process_exit;
 mod refused_threads;
 mod signalled_processes;
 mod stack_size;
+mod stopped_children;

@@ -29,6 +29,7 @@ mod cancellation_races;
 mod causes_are_kept;
 mod checks_without_a_token;
 mod deep_and_wide_tokens;
+mod done_channels;
 mod in_time_disarms;
 mod interrupted_futures;
 mod interrupted_work;
