@@ -25,6 +25,7 @@ mod one_line;
 mod outcome;
 mod pool;
 mod registry;
+mod shards;
 mod sync;
 mod terms;
 #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]

@@ -147,10 +147,12 @@ macro_rules! one_per_process {
 /// Declares a function that is `const`, except in a model: primitives of a model are created at run
 /// time.
 macro_rules! const_fn {
-    ($vis:vis fn $name:ident() -> $type:ty $body:block) => {
+    ($(#[$attr:meta])* $vis:vis fn $name:ident() -> $type:ty $body:block) => {
         #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
+        $(#[$attr])*
         $vis const fn $name() -> $type $body
         #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
+        $(#[$attr])*
         $vis fn $name() -> $type $body
     };
 }

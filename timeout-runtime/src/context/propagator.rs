@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::registry::{self, Registered, Registration, Registry};
-use crate::sync::{AtomicUsize, Mutex, one_per_process};
+use crate::sync::one_per_process;
 use crate::unwind::{self, Payload};
 
 use super::frame;
@@ -11,10 +11,7 @@ use super::frame;
 type Capture = dyn Fn() -> Box<dyn Enter> + Send + Sync;
 
 one_per_process! {
-    static PROPAGATORS: Registry<Capture> = Registry {
-        list: Mutex::new(None),
-        count: AtomicUsize::new(0),
-    };
+    static PROPAGATORS: Registry<Capture> = Registry::new();
 }
 
 /// Registers a propagator, which passes thread-bound state, such as the current trace, to
@@ -161,16 +158,15 @@ impl Captures {
     #[cold]
     fn capture_all() -> Self {
         let mut captured = Vec::new();
-        let propagators = PROPAGATORS.now();
         frame::outside(|| {
-            for propagator in propagators.as_deref().unwrap_or_default() {
+            PROPAGATORS.for_each(|propagator| {
                 propagator.call(|capture| {
                     captured.push(Captured {
                         id: propagator.id(),
                         enter: Some(capture()),
                     });
                 });
-            }
+            });
         });
         Self(captured)
     }

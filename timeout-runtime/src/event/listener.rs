@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::registry::{Entry, Registered, Registration, Registry};
-use crate::sync::{AtomicUsize, Mutex, one_per_process};
+use crate::sync::one_per_process;
 
 use super::Event;
 
@@ -11,10 +11,7 @@ use super::Event;
 pub(crate) type Listen = dyn Fn(&Event<'_>) + Send + Sync;
 
 one_per_process! {
-    static LISTENERS: Registry<Listen> = Registry {
-        list: Mutex::new(None),
-        count: AtomicUsize::new(0),
-    };
+    static LISTENERS: Registry<Listen> = Registry::new();
 }
 
 /// Registers a listener, which receives each event of this process.
@@ -79,11 +76,11 @@ pub(crate) fn has_listeners(own: Option<&Own>) -> bool {
 /// Delivers `event` to the policy's own listener, then to all registered listeners. Called outside
 /// any call.
 pub(crate) fn tell(own: Option<&Own>, event: &Event<'_>) {
-    let registered = LISTENERS.now();
-    let registered = registered.as_deref().unwrap_or_default();
-    for listener in own.map(|Own(own)| own).into_iter().chain(registered) {
-        listener.call(|listen| listen(event));
+    let deliver = |listener: &Entry<Listen>| listener.call(|listen| listen(event));
+    if let Some(Own(own)) = own {
+        deliver(own);
     }
+    LISTENERS.for_each(deliver);
 }
 
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]

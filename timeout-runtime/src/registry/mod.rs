@@ -5,11 +5,14 @@ pub(crate) mod muted;
 mod registration;
 
 use std::sync::Arc;
+use std::sync::atomic::fence;
 use std::thread;
 use std::time::Duration;
 
 use crate::forked;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, try_lock};
+use crate::memory::Shrink;
+use crate::shards::{Shards, shards};
+use crate::sync::{AtomicU64, AtomicUsize, Lock, Mutex, Ordering, const_fn, lock, try_lock};
 use crate::unwind::{self, Kept};
 
 pub(crate) use registration::Registered;
@@ -19,52 +22,25 @@ pub use registration::Registration;
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Functions of users, in the order of registration.
+///
+/// Each shard has a list of its own, so that threads that call the functions at the same time write
+/// to different cache lines.
 pub(crate) struct Registry<T: ?Sized> {
-    /// Each change replaces the whole list, so that readers iterate without the lock.
-    pub(crate) list: Mutex<Option<Arc<[Entry<T>]>>>,
-    pub(crate) count: AtomicUsize,
+    lists: Shards<Mutex<List<T>>>,
+    count: AtomicUsize,
+    /// Held while the lists change, one after another.
+    change: Mutex<()>,
 }
 
-/// A registered function, or a policy's own one.
+/// In the order of the ids.
+type List<T> = Vec<Arc<Entry<T>>>;
+
+/// A function in one list, or a policy's own one. A thread that calls the function owns the entry
+/// for that time.
 pub(crate) struct Entry<T: ?Sized> {
     id: u64,
-    // Dropping a list can drop several functions, and several destructors can panic.
+    // Its destructor can panic.
     function: Kept<Arc<T>>,
-    /// `None` for a policy's own function, which is never removed.
-    calls: Option<Arc<Calls>>,
-}
-
-/// The calls of a registered function.
-#[derive(Default)]
-struct Calls {
-    /// `REMOVED` or nothing, and `CALL` for each thread that is calling the function.
-    state: AtomicUsize,
-}
-
-const REMOVED: usize = 1;
-const CALL: usize = 2;
-
-impl Calls {
-    /// Returns `false` if the function was removed. A thread with an old list may be too late.
-    fn begin(&self) -> bool {
-        let is_removed = self.state.fetch_add(CALL, Ordering::SeqCst) & REMOVED != 0;
-        if is_removed {
-            self.end();
-        }
-        !is_removed
-    }
-
-    fn end(&self) {
-        self.state.fetch_sub(CALL, Ordering::SeqCst);
-    }
-
-    fn forbid(&self) {
-        self.state.fetch_or(REMOVED, Ordering::SeqCst);
-    }
-
-    fn are_over(&self) -> bool {
-        self.state.load(Ordering::SeqCst) == REMOVED
-    }
 }
 
 impl<T: ?Sized> Clone for Entry<T> {
@@ -72,7 +48,6 @@ impl<T: ?Sized> Clone for Entry<T> {
         Self {
             id: self.id,
             function: self.function.clone(),
-            calls: self.calls.clone(),
         }
     }
 }
@@ -82,7 +57,6 @@ impl<T: ?Sized> Entry<T> {
         Self {
             id: fresh_id(),
             function: Kept::new(function),
-            calls: None,
         }
     }
 
@@ -90,21 +64,10 @@ impl<T: ?Sized> Entry<T> {
         self.id
     }
 
-    /// Calls the function, unless it was removed, or this thread already runs on its behalf.
-    /// Catches its panic.
+    /// Calls the function, unless this thread already runs on its behalf. Catches its panic.
     pub(crate) fn call(&self, call: impl FnOnce(&T)) {
-        if muted::contains(self.id) {
-            return;
-        }
-        let calls = self.calls.as_deref();
-        if !calls.is_none_or(Calls::begin) {
-            return;
-        }
-        if let Some(function) = self.function.get() {
+        if let Some(function) = self.function.get().filter(|_| !muted::contains(self.id)) {
             run_muted(self.id, || call(function));
-        }
-        if let Some(calls) = calls {
-            calls.end();
         }
     }
 }
@@ -124,53 +87,64 @@ pub(crate) fn run_muted(id: u64, f: impl FnOnce()) {
 }
 
 impl<T: ?Sized> Registry<T> {
+    const_fn! {
+        /// An empty registry.
+        pub(crate) fn new() -> Self {
+            Self {
+                lists: shards!(Mutex::new(Vec::new())),
+                count: AtomicUsize::new(0),
+                change: Mutex::new(()),
+            }
+        }
+    }
+
     /// Registers a function. Returns the id for [`remove`](Self::remove).
     pub(crate) fn add(&self, function: Arc<T>) -> u64 {
-        let mut entry = Entry::new(function);
-        entry.calls = Some(Arc::default());
-        let id = entry.id;
-        self.change(|entries| entries.push(entry));
-        id
+        let _changing = lock(&self.change);
+        // The lists are in the order of the ids.
+        let entry = Entry::new(function);
+        for list in self.lists.all() {
+            let entry = Arc::new(entry.clone());
+            lock(list).push(entry);
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        entry.id
     }
 
     /// Removes a function. Returns whether it was registered.
     pub(crate) fn remove(&self, id: u64) -> bool {
-        self.take_out(id).is_some()
+        !self.take_out(id).is_empty()
     }
 
     /// As `remove`. If other threads are running the function, waits until they have returned.
     pub(crate) fn remove_and_wait(&self, id: u64) -> bool {
-        let Some(calls) = self.take_out(id) else {
-            return false;
-        };
+        let entries = self.take_out(id);
+        let is_called = || entries.iter().any(|entry| Arc::strong_count(entry) > 1);
         // A thread that runs on behalf of the function would wait for itself.
-        while !calls.are_over() && !muted::contains(id) {
+        while is_called() && !muted::contains(id) {
             thread::sleep(POLL_INTERVAL);
         }
-        true
+        // What the threads did before they dropped their entries happened before this.
+        fence(Ordering::Acquire);
+        !entries.is_empty()
     }
 
-    /// Takes the function out of the list. No thread begins to call it after that.
-    fn take_out(&self, id: u64) -> Option<Arc<Calls>> {
-        let mut taken = None;
-        self.change(|entries| {
-            let place = entries.iter().position(|entry| entry.id == id);
-            taken = place.and_then(|place| entries.remove(place).calls.clone());
-        });
-        let calls: Arc<Calls> = taken?;
-        calls.forbid();
-        Some(calls)
-    }
-
-    /// Replaces the list. Drops the old list outside the lock, because that can drop functions.
-    fn change(&self, edit: impl FnOnce(&mut Vec<Entry<T>>)) {
-        let mut list = lock(&self.list);
-        let mut entries = list.as_deref().unwrap_or_default().to_vec();
-        edit(&mut entries);
-        self.count.store(entries.len(), Ordering::Relaxed);
-        let old = list.replace(entries.into());
-        drop(list);
-        drop(old);
+    /// Takes the function out of all lists. No thread begins to call it after that. The entries are
+    /// dropped outside the locks, because that drops the function.
+    fn take_out(&self, id: u64) -> Vec<Arc<Entry<T>>> {
+        let mut taken = Vec::new();
+        let _changing = lock(&self.change);
+        for list in self.lists.all() {
+            let mut list = lock(list);
+            if let Some(place) = list.iter().position(|entry| entry.id == id) {
+                taken.push(list.remove(place));
+                list.shrink();
+            }
+        }
+        if !taken.is_empty() {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        taken
     }
 
     /// Whether no function is registered. Costs one relaxed load.
@@ -179,14 +153,46 @@ impl<T: ?Sized> Registry<T> {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Returns the current entries.
+    /// Calls `f` for each function that is registered now, outside the lock.
+    ///
+    /// A function that is removed meanwhile is left out. So is one that is added meanwhile: a
+    /// function that adds another one would never end.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(&Entry<T>)) {
+        let Some((mut entry, last)) = self.first_and_last() else {
+            return;
+        };
+        loop {
+            f(&entry);
+            let id = entry.id;
+            drop(entry);
+            let next = (id < last).then(|| self.find(|entry| entry.id > id && entry.id <= last));
+            match next.flatten() {
+                Some(next) => entry = next,
+                None => return,
+            }
+        }
+    }
+
+    /// The first entry, and the id of the last one.
+    fn first_and_last(&self) -> Option<(Arc<Entry<T>>, u64)> {
+        let list = self.my_list()?;
+        Some((list.first()?.clone(), list.last()?.id))
+    }
+
+    fn find(&self, is_wanted: impl Fn(&Entry<T>) -> bool) -> Option<Arc<Entry<T>>> {
+        let list = self.my_list()?;
+        list.iter().find(|entry| is_wanted(entry)).cloned()
+    }
+
+    /// The list of this thread.
     ///
     /// Returns `None` in a forked child if a thread of the parent held the lock at the fork.
-    pub(crate) fn now(&self) -> Option<Arc<[Entry<T>]>> {
-        match try_lock(&self.list) {
-            Some(list) => list.clone(),
+    fn my_list(&self) -> Option<<Mutex<List<T>> as Lock>::Guard<'_>> {
+        let list = self.lists.mine();
+        match try_lock(list) {
+            Some(list) => Some(list),
             None if forked::is_child() => None,
-            None => lock(&self.list).clone(),
+            None => Some(lock(list)),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::{env, fs};
 /// The modules, lowest layer first. `ARCHITECTURE.md` draws the same picture.
 const LAYERS: &[&[&str]] = &[
     &["sync", "memory", "one_line", "unwind", "forked"],
+    &["shards"],
     &["registry", "time"],
     &["threads", "outcome"],
     &["event", "timer"],
