@@ -13,6 +13,7 @@ mod support;
 mod tenant;
 
 mod event_order;
+mod ids_and_timestamps;
 mod listeners_reenter;
 mod metrics_count_every_outcome;
 mod metrics_of_a_late_recorder;

@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod listener;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
@@ -12,9 +13,12 @@ use std::time::{Duration, SystemTime};
 
 use crate::one_line::OneLine;
 use crate::outcome::{CallStatus, Cause, Rounded, endings};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, const_thread_local};
 
 /// The id of a call, unique within the process. It converts into a `u64`.
+///
+/// The ids of the calls that one thread starts increase. Those of different threads say nothing
+/// about the order of their calls.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -34,12 +38,34 @@ use crate::sync::AtomicU64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(NonZeroU64);
 
-impl CallId {
-    pub(crate) fn fresh() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
+/// How many ids a thread takes from the shared counter at a time, so that threads rarely write to
+/// it.
+const IDS_PER_BLOCK: u64 = 64;
 
-        let last = LAST.fetch_add(1, Ordering::Relaxed);
-        Self(NonZeroU64::MIN.saturating_add(last))
+const_thread_local! {
+    /// The ids that this thread has taken and not used.
+    static IDS: Cell<(u64, u64)> = Cell::new((0, 0));
+}
+
+impl CallId {
+    #[inline]
+    pub(crate) fn fresh() -> Self {
+        IDS.with(|ids| {
+            let (mut next, mut end) = ids.get();
+            if next == end {
+                next = Self::fresh_block();
+                end = next.saturating_add(IDS_PER_BLOCK);
+            }
+            ids.set((next + 1, end));
+            Self(NonZeroU64::MIN.saturating_add(next))
+        })
+    }
+
+    #[cold]
+    fn fresh_block() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+
+        NEXT.fetch_add(IDS_PER_BLOCK, Ordering::Relaxed)
     }
 }
 
