@@ -136,9 +136,11 @@ impl Drop for CurrentParker {
     }
 }
 
-/// Whether `waker` is one of our parkers, whose `wake` cannot block. `false` can be wrong.
-pub(crate) fn unparks(waker: &Waker) -> bool {
-    CurrentParker::get().waker().vtable() == waker.vtable()
+/// Returns a function that tells whether a waker is one of our parkers, whose `wake` cannot block.
+/// `false` can be wrong.
+pub(crate) fn unparks() -> impl Fn(&Waker) -> bool {
+    let ours = CurrentParker::get().waker().vtable();
+    move |waker| waker.vtable() == ours
 }
 
 /// Stores `waker` in the `place` inside `mutex`, unless the waker there wakes the same task.

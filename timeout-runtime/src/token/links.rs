@@ -41,7 +41,7 @@ pub(super) struct More {
 /// What a cancellation took out of the links, to be woken or run without a lock.
 #[derive(Default)]
 pub(super) struct ToNotify {
-    pub(super) children: Vec<(NodeRef, Cause, Option<Reason>)>,
+    pub(super) below: Below,
     /// Wakers of threads that park in a wait of ours. They cannot block.
     pub(super) parked: Vec<Waker>,
     /// The other wakers of callers.
@@ -52,6 +52,37 @@ pub(super) struct ToNotify {
     pub(super) alarms: Vec<timer::Key>,
 }
 
+/// Tokens below cancelled ones, each with the cause and the reason of the one above. The tokens
+/// below one token share these.
+#[derive(Default)]
+pub(super) struct Below {
+    nodes: Vec<NodeRef>,
+    /// The index of the first node of each group, and what the nodes of the group share.
+    groups: Vec<(usize, Cause, Option<Reason>)>,
+}
+
+impl Below {
+    pub(super) fn push(&mut self, more: &More, cause: Cause) {
+        let first = self.nodes.len();
+        self.nodes.reserve(more.children.len());
+        self.nodes
+            .extend(more.children.values().filter_map(NodeWeak::upgrade));
+        if self.nodes.len() > first {
+            self.groups.push((first, cause, more.reason.clone()));
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(NodeRef, Cause, Option<Reason>)> {
+        let node = self.nodes.pop()?;
+        let (first, cause, reason) = self.groups.last()?;
+        let (cause, reason) = (*cause, reason.clone());
+        if *first == self.nodes.len() {
+            self.groups.pop();
+        }
+        Some((node, cause, reason))
+    }
+}
+
 impl Links {
     pub(super) fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
@@ -60,7 +91,7 @@ impl Links {
     /// Moves everything that a cancellation notifies. Children stay until they are dropped.
     pub(super) fn release(&mut self, to_notify: &mut ToNotify) {
         if let Some(caller) = self.caller_waker.take() {
-            if parking::unparks(&caller) {
+            if parking::unparks()(&caller) {
                 to_notify.parked.push(caller);
             } else {
                 to_notify.callers.push(caller);
@@ -71,20 +102,32 @@ impl Links {
         };
         to_notify.alarms.extend(more.alarm.take());
         to_notify.callbacks.extend(more.callbacks.take_all());
-        let waiters = more.waiters.take_all().flatten();
-        let (parked, others): (Vec<_>, Vec<_>) = waiters.partition(parking::unparks);
-        to_notify.parked.extend(parked);
+        if more.waiters.len() == 0 {
+            return;
+        }
+        let unparks = parking::unparks();
+        let mut others = Vec::with_capacity(more.waiters.len());
+        for waker in more.waiters.take_all().flatten() {
+            if unparks(&waker) {
+                to_notify.parked.push(waker);
+            } else {
+                others.push(waker);
+            }
+        }
         more.unwoken = others.into_iter();
     }
 
-    /// Takes a waiter that is still to be woken.
-    pub(super) fn next_unwoken(&mut self) -> Option<Waker> {
-        let more = self.more.as_mut()?;
-        let next = more.unwoken.next();
-        if next.is_none() {
+    /// Takes waiters that are still to be woken: one, or a small part of many. Most stay for a
+    /// concurrent canceller, in case that one of those taken blocks when it is woken.
+    pub(super) fn take_unwoken(&mut self, taken: &mut Vec<Waker>) {
+        let Some(more) = &mut self.more else {
+            return;
+        };
+        let count = (more.unwoken.len() / 8).clamp(1, 32);
+        taken.extend(more.unwoken.by_ref().take(count));
+        if taken.is_empty() {
             more.unwoken = vec::IntoIter::default();
         }
-        next
     }
 
     pub(super) fn has_unwoken(&self) -> bool {

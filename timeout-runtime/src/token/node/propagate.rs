@@ -13,7 +13,7 @@ use crate::unwind;
 use super::super::callback::Callback;
 use super::super::links::ToNotify;
 use super::super::owner::Owner;
-use super::{Head, NodeRef, NodeWeak, PLAIN, TIMER, code};
+use super::{Head, NodeRef, PLAIN, TIMER, code};
 
 /// Runs each callback on a background thread.
 fn run_callbacks(callbacks: Vec<Callback>) {
@@ -80,18 +80,19 @@ impl Head {
     /// canceller has not woken yet.
     fn wake_all(&self, callers: Vec<Waker>, below: &[NodeRef], wake: impl Fn(Waker)) {
         callers.into_iter().for_each(&wake);
+        let mut taken = Vec::new();
         for head in iter::once(self).chain(below.iter().map(Deref::deref)) {
-            while let Some(waker) = head.next_unwoken() {
-                wake(waker);
+            loop {
+                lock(&head.links).take_unwoken(&mut taken);
+                if taken.is_empty() {
+                    break;
+                }
+                taken.drain(..).for_each(&wake);
             }
         }
         if self.known_cause().is_some() {
             self.reached.store(1, Ordering::Release);
         }
-    }
-
-    fn next_unwoken(&self) -> Option<Waker> {
-        lock(&self.links).next_unwoken()
     }
 
     /// Cancels the token and all below, and unparks the threads that wait for them. When this
@@ -102,7 +103,7 @@ impl Head {
         // A node may be reached twice: by two paths, or after another thread has cancelled it.
         let mut met = HashSet::new();
         self.mark(trigger, &mut to_notify);
-        while let Some((child, cause, reason)) = to_notify.children.pop() {
+        while let Some((child, cause, reason)) = to_notify.below.pop() {
             if child.known_cause().is_none() || met.insert(child.address()) {
                 let trigger = Trigger::From(child.cause_from_parent(cause), reason);
                 if child.mark(trigger, &mut to_notify) {
@@ -159,11 +160,7 @@ impl Head {
             links.release(to_notify);
         }
         if let (Some(cause), Some(more)) = (self.known_cause(), &links.more) {
-            to_notify.children.reserve(more.children.len());
-            let children = more.children.values().filter_map(NodeWeak::upgrade);
-            to_notify
-                .children
-                .extend(children.map(|child| (child, cause, more.reason.clone())));
+            to_notify.below.push(more, cause);
         }
         links.has_unwoken()
     }
