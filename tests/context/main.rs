@@ -20,6 +20,7 @@ mod contexts_hold;
 mod deadline_arithmetic;
 mod deadlines_of_child_processes;
 mod nearest_deadline_names_the_cause;
+mod nested_in_place;
 mod propagators;
 mod thread_ends;
 mod what_a_worker_inherits;

@@ -6,8 +6,7 @@ use std::sync::Mutex;
 
 use crate::context::frame::{self, Frame};
 use crate::outcome::TimeoutError;
-use crate::terms::Terms;
-use crate::time::Clock;
+use crate::time::{Clock, Tick};
 use crate::token::CancelToken;
 use crate::unwind::{self, Payload};
 
@@ -33,7 +32,7 @@ impl Frame {
         let (terms, token) = match self {
             Self::Outside => (None, None),
             Self::Plain(call) => {
-                plain = Terms::Plain(call.terms().clone());
+                plain = call.terms();
                 (Some(&plain), None)
             }
             Self::Token(CancelToken(token)) => (token.terms(), Some(&**token)),
@@ -63,10 +62,63 @@ impl Frame {
         unwind::panic_of(part)
     }
 
-    /// Whether a value that the operation returns now is the outcome, and no event is due.
+    /// Whether all that the operation returns now counts, and no event is due.
     #[inline]
-    pub(super) fn needs_no_decision(&self) -> bool {
-        matches!(self, Self::Plain(call) if call.needs_no_decision())
+    fn needs_no_decision(&mut self) -> bool {
+        match self {
+            Self::Plain(call) => !call.has_listeners() && !call.has_expired(),
+            Self::Outside | Self::Token(_) => false,
+        }
+    }
+
+    /// Whether `value` is the outcome because a poll returned it, and no event is due.
+    #[inline]
+    pub(super) fn has_polled<R>(&self, value: &R, classify: Classify<R>) -> bool {
+        self.is_unobserved() && is_value(value, classify)
+    }
+
+    /// The current time, if it matters when an operation returned its value: because the value must
+    /// be in time, or because of listeners.
+    fn end_time(&self, caller: Caller) -> Option<Tick> {
+        let (clock, has_listeners) = match self {
+            Self::Outside => return None,
+            Self::Plain(call) => (Clock::Real, call.has_listeners()),
+            Self::Token(CancelToken(token)) => {
+                let terms = token.terms()?;
+                (terms.clock(), terms.policy().has_listeners())
+            }
+        };
+        (has_listeners || caller != Caller::Polling).then(|| clock.now())
+    }
+
+    /// Ends a call whose operation returned a value at `at`, if the value counts. Emits the event.
+    ///
+    /// A short form of `decide_in_call` for most calls.
+    fn end_with_value(&mut self, caller: Caller, at: Option<Tick>) -> bool {
+        let is_in_time = |end: Tick| caller == Caller::Polling || at.is_some_and(|at| at <= end);
+        match self {
+            Self::Outside => false,
+            Self::Plain(call) => {
+                let counts = is_in_time(call.deadline());
+                if let Some(at) = at.filter(|_| counts && call.has_listeners()) {
+                    call.terms().emit_success(at);
+                }
+                counts
+            }
+            Self::Token(CancelToken(token)) => {
+                let Some(terms) = token.terms() else {
+                    return false;
+                };
+                let counts = is_in_time(terms.end());
+                if counts {
+                    token.disarm_if_shared();
+                    if let Some(at) = at {
+                        terms.emit_success(at);
+                    }
+                }
+                counts
+            }
+        }
     }
 
     /// Whether the call has neither a token nor listeners.
@@ -177,14 +229,18 @@ pub(super) fn decide<R>(
     classify: Classify<R>,
     frame: &mut Frame,
 ) -> Result<R, TimeoutError> {
-    // A value that a poll returns counts at any time: no clock reading is needed.
     let value = match value {
-        Some(value)
-            if caller == Caller::Polling && frame.is_unobserved() && is_value(&value, classify) =>
-        {
-            return Ok(value);
+        // An error of a poll, which counts before the deadline.
+        Some(value) if frame.needs_no_decision() => return Ok(value),
+        Some(value) => {
+            // The operation has ended now; classifying its value may run slow code of the user.
+            let at = frame.end_time(caller);
+            if is_value(&value, classify) && frame.end_with_value(caller, at) {
+                return Ok(value);
+            }
+            Some(value)
         }
-        value => value,
+        None => None,
     };
     let mut value = InlineValue(value, classify);
     frame.decide_in_call(caller, &mut value, panic)?;

@@ -70,27 +70,41 @@ impl CallOptions {
         self
     }
 
-    /// The limit in nanoseconds, if only the limit can end the call.
+    /// The limit in nanoseconds, if only the limit and an enclosing call can end the call.
     #[inline]
-    pub(crate) fn plain_limit(&self) -> Option<u64> {
+    fn plain_limit(&self) -> Option<u64> {
         let limit = self.limit.map_or(0, tick::nanos);
         let is_plain = (1..u64::MAX).contains(&limit)
             && self.grace.is_zero()
             && self.upstream.is_empty()
             && self.deadline == Deadline::never()
-            && (!self.inherit || frame::is_outside())
             && !abandoned::any();
         is_plain.then_some(limit)
     }
 
-    /// Starts the call if only its limit can end it and `clock` is the real clock. An async call
-    /// may use a coarse clock reading for its start.
+    /// Whether the call inherits nothing.
+    #[inline]
+    fn is_outermost(&self) -> bool {
+        !self.inherit || frame::is_outside()
+    }
+
+    /// The limit in nanoseconds, if only the limit can end the call.
+    pub(crate) fn only_limit(&self) -> Option<u64> {
+        self.plain_limit().filter(|_| self.is_outermost())
+    }
+
+    /// Starts the call if only time can end it and `clock` is the real clock. An async call may use
+    /// a coarse clock reading for its start.
     #[inline]
     pub(crate) fn plain(self, clock: Clock) -> Result<PlainCall, Self> {
         match self.plain_limit() {
             Some(limit) if !clock.is_virtual() => {
-                let may_be_coarse = clock != Clock::Real;
-                Ok(PlainCall::new(self.policy, limit, may_be_coarse))
+                if self.is_outermost() {
+                    let may_be_coarse = clock != Clock::Real;
+                    Ok(PlainCall::new(self.policy, limit, may_be_coarse))
+                } else {
+                    frame::nested_call(&self.policy, limit).ok_or(self)
+                }
             }
             _ => Err(self),
         }

@@ -154,7 +154,7 @@ impl InlineCall {
         }
         loop {
             let (value, panic) = match self.frame.inside(|| op.as_mut().poll(context)) {
-                Ok(Poll::Ready(value)) if self.frame.needs_no_decision() => {
+                Ok(Poll::Ready(value)) if self.frame.has_polled(&value, classify) => {
                     self.stage = InlineStage::Over;
                     return Poll::Ready(convert(Ok(value)));
                 }
@@ -202,17 +202,24 @@ impl InlineCall {
 
     /// The operation is pending. Registers the task first, then checks the clock and the token.
     fn after_pending(&mut self, context: &mut Context<'_>) -> AfterPending {
-        if let Frame::Plain(call) = &mut self.frame {
-            if call.has_expired() {
-                return if self.wait.end_now() {
-                    AfterPending::Poll
-                } else {
-                    AfterPending::Over
-                };
+        match &mut self.frame {
+            // From now on, the enclosing call can be cancelled while this one waits.
+            Frame::Plain(call) if call.is_nested() => {
+                self.frame.token();
             }
-            let deadline = call.terms().deadline();
-            self.alarm.set(Clock::Real, deadline, context);
-            return AfterPending::Wait;
+            Frame::Plain(call) => {
+                let (deadline, has_expired) = call.resolve_deadline();
+                if has_expired {
+                    return if self.wait.end_now() {
+                        AfterPending::Poll
+                    } else {
+                        AfterPending::Over
+                    };
+                }
+                self.alarm.set(Clock::Real, deadline, context);
+                return AfterPending::Wait;
+            }
+            Frame::Outside | Frame::Token(_) => {}
         }
         if let Frame::Token(CancelToken(token)) = &self.frame {
             token.ensure_timer();
@@ -246,7 +253,7 @@ impl InlineCall {
     /// Installs the frame of the call, in which the operation is dropped next.
     #[cold]
     fn drop_next(&mut self, caller_left: bool) {
-        frame::exchange(&mut self.frame);
+        frame::install(&mut self.frame);
         self.stage = InlineStage::Dropping { caller_left };
     }
 }
@@ -264,7 +271,7 @@ impl InlineCall {
     /// The operation was dropped. Removes the frame of the call.
     #[cold]
     fn dropped(&mut self, caller_left: bool) {
-        frame::exchange(&mut self.frame);
+        frame::remove(&mut self.frame);
         if caller_left && !self.frame.is_unobserved() {
             self.frame.view(Caller::Polling, |view| {
                 view.end_dropped(view.leave_dropped(), None);

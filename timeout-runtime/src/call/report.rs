@@ -18,14 +18,7 @@ pub(crate) type Classify<R> = for<'a> fn(&'a R) -> Returned<'a>;
 /// panic recurs when the outcome is decided.
 #[inline]
 pub(super) fn is_value<R>(value: &R, classify: Classify<R>) -> bool {
-    let classify = || {
-        if frame::is_outside() {
-            classify(value)
-        } else {
-            frame::outside(|| classify(value))
-        }
-    };
-    match unwind::catch(classify) {
+    match unwind::catch(|| frame::outside(|| classify(value))) {
         Ok(returned) => matches!(returned, Returned::Value),
         Err(panic) => {
             unwind::drop_catching(panic);

@@ -41,7 +41,7 @@ impl CallStart {
 /// Refuses the call if its deadline has passed, if one of its tokens is cancelled, or if too many
 /// abandoned operations of its name are still running.
 pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, TimeoutError> {
-    let plain_limit = options.plain_limit().filter(|_| clock == Clock::Real);
+    let plain_limit = options.only_limit().filter(|_| clock == Clock::Real);
     if let Some(limit) = plain_limit {
         let terms = Terms::Plain(PlainTerms::new(options.policy, limit, |_| Tick::now()));
         return Ok(CallStart {

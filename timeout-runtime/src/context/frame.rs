@@ -1,23 +1,25 @@
-//! The frame of a thread: the current call, from which nested calls inherit.
+//! The frames of a thread: the current call, from which nested calls inherit, and the calls around
+//! it.
 //!
-//! A thread has one frame at a time: the frame of the call whose operation it runs, or `Outside`.
-//! The code that runs, polls or drops an operation installs the frame of that operation. A guard
-//! restores the frame before it, also during a panic.
+//! The current frame is that of the call whose operation the thread runs, or `Outside`. The code
+//! that runs, polls or drops an operation installs the frame of that operation on top of the
+//! others. A guard removes it, also during a panic.
 //!
 //! - For a plain frame, a copy is installed and the original stays untouched. If the copy gets a
 //!   token, it replaces the original.
 //! - An inline async call drops its operation inside its frame, where no guard can be held. It
-//!   calls `exchange` before that drop and after it.
+//!   calls `install` before that drop and `remove` after it.
 
 use std::cell::RefCell;
 use std::mem::{self, ManuallyDrop};
 
 use crate::outcome::Cause;
 use crate::sync::const_thread_local;
-use crate::terms::{PlainTerms, PolicyRef, Terms};
-use crate::time::{Clock, Deadline, Tick, tick};
-use crate::token::node::{NodeRef, Watch};
-use crate::token::{CancelToken, Owner};
+use crate::terms::PolicyRef;
+use crate::time::Deadline;
+use crate::token::CancelToken;
+
+pub(crate) use super::plain_call::PlainCall;
 
 /// The frame of one call. It is small, because it is installed for every poll.
 pub(crate) enum Frame {
@@ -29,135 +31,39 @@ pub(crate) enum Frame {
     Token(CancelToken),
 }
 
-/// A call that runs in place and that only its limit can end.
-pub(crate) struct PlainCall {
-    terms: PlainTerms,
-    /// Whether the start is a coarse clock reading.
-    is_start_coarse: bool,
-    /// The caller has left. A token that is created from now on is cancelled.
-    caller_left: bool,
-}
-
-/// From this limit on (in nanoseconds), async calls read their start from the coarse clock.
-const COARSE_FROM: u64 = 1_000_000_000;
-
-impl PlainCall {
-    /// Starts a call. `may_be_coarse` allows a coarse clock reading for its start.
-    #[inline]
-    pub(crate) fn new(policy: PolicyRef, limit: u64, may_be_coarse: bool) -> Self {
-        let mut is_start_coarse = false;
-        let terms = PlainTerms::new(policy, limit, |policy| {
-            // Events have precise times.
-            is_start_coarse = may_be_coarse && limit >= COARSE_FROM && !policy.has_listeners();
-            if is_start_coarse {
-                Tick::now_coarse()
-            } else {
-                Tick::now()
-            }
-        });
-        Self {
-            terms,
-            is_start_coarse,
-            caller_left: false,
-        }
-    }
-
-    /// Whether a value that the operation returns now goes to the caller without an event: a coarse
-    /// clock reading shows that it is in time, and there are no listeners.
-    #[inline]
-    pub(crate) fn needs_no_decision(&self) -> bool {
-        self.terms.deadline().is_clearly_ahead() && !self.has_listeners()
-    }
-
-    #[inline]
-    pub(crate) fn has_listeners(&self) -> bool {
-        self.terms.policy.has_listeners()
-    }
-
-    /// The terms of the call, with a precise start.
-    ///
-    /// The true start is at most `tick::BEHIND` after the coarse reading, and not after now. The
-    /// earlier of these two instants becomes the start. So the deadline is never early, and late by
-    /// at most the duration of the first poll.
-    pub(crate) fn terms(&mut self) -> &PlainTerms {
-        if self.is_start_coarse {
-            self.resolve_start(Tick::now());
-        }
-        &self.terms
-    }
-
-    fn resolve_start(&mut self, now: Tick) {
-        self.is_start_coarse = false;
-        let latest = self.terms.start.plus_nanos(tick::BEHIND);
-        self.terms.start = now.min(latest);
-    }
-
-    /// Whether the deadline has passed.
-    pub(crate) fn has_expired(&mut self) -> bool {
-        if self.is_start_coarse {
-            let now = Tick::now();
-            self.resolve_start(now);
-            return now >= self.terms.deadline();
-        }
-        Clock::Real.has_reached(self.terms.deadline())
-    }
-
-    /// Whether the token of the call would be cancelled if it existed.
-    fn is_stopped(&mut self) -> bool {
-        self.caller_left || self.terms.policy.cancel && self.has_expired()
-    }
-
-    /// A copy of the call, if copying needs no reference count.
-    #[inline]
-    fn copy(&self) -> Option<Self> {
-        let PlainTerms { policy, id, .. } = &self.terms;
-        match policy {
-            PolicyRef::Static(policy) => Some(Self {
-                terms: PlainTerms {
-                    policy: PolicyRef::Static(policy),
-                    id: *id,
-                    ..self.terms
-                },
-                ..*self
-            }),
-            PolicyRef::Shared(_) => None,
-        }
-    }
-
-    /// Creates the token of the call.
-    #[cold]
-    fn token(&mut self) -> CancelToken {
-        let terms = Terms::Plain(self.terms().clone());
-        let node = NodeRef::new(Owner::Call(terms), Watch::Clocked, &[]);
-        if self.caller_left {
-            node.cancel(Cause::Cancelled, None);
-        }
-        CancelToken(node)
-    }
-}
-
 impl Frame {
+    #[inline]
+    fn is_outside(&self) -> bool {
+        matches!(self, Self::Outside)
+    }
+
     /// Whether this is a copy made by `PlainCall::copy`. Once its token is created, it is not a
     /// copy any more.
     #[inline]
     fn is_copy(&self) -> bool {
-        matches!(self, Self::Plain(call) if matches!(call.terms.policy, PolicyRef::Static(_)))
+        matches!(self, Self::Plain(call) if call.is_static())
     }
 
     /// The caller has left: cancels the token.
     pub(crate) fn abandon(&mut self) {
         match self {
             Self::Outside => {}
-            Self::Plain(call) => call.caller_left = true,
+            Self::Plain(call) => call.abandon(),
             Self::Token(CancelToken(token)) => token.cancel(Cause::Cancelled, None),
         }
     }
 
-    /// The token of the call, created on first use. `None` outside any call.
+    /// The token of the call, created on first use. `None` outside any call. The frame is not
+    /// installed, and the current frame is that of the enclosing call.
     pub(crate) fn token(&mut self) -> Option<&CancelToken> {
         if let Self::Plain(call) = self {
-            *self = Self::Token(call.token());
+            let enclosing = if call.is_nested() { token() } else { None };
+            *self = Self::Token(call.token(enclosing.as_ref()));
         }
+        self.known_token()
+    }
+
+    fn known_token(&self) -> Option<&CancelToken> {
         match self {
             Self::Token(token) => Some(token),
             Self::Outside | Self::Plain(_) => None,
@@ -175,123 +81,249 @@ pub(crate) struct Enclosing {
     pub(crate) token: CancelToken,
 }
 
+/// How many frames around the current one need no allocation.
+const NEAR: usize = 4;
+
+/// The frames of a thread.
+struct Frames {
+    current: Frame,
+    /// The frames around the current one, innermost last. Frames `Outside` are left out where
+    /// another one covers them.
+    near: [Frame; NEAR],
+    far: Vec<Frame>,
+    /// The number of frames in `near` and `far`.
+    around: usize,
+}
+
 const_thread_local! {
     // Without a destructor, an access needs no check whether the value still exists. At the end of
-    // a thread, the frame is `Outside`, which needs no destructor.
-    static FRAME: ManuallyDrop<RefCell<Frame>> = ManuallyDrop::new(RefCell::new(Frame::Outside));
+    // a thread, the frame is `Outside` and `far` is empty, which need no destructor.
+    static FRAMES: ManuallyDrop<RefCell<Frames>> = ManuallyDrop::new(RefCell::new(Frames::NONE));
+}
+
+impl Frames {
+    const NONE: Self = Self {
+        current: Frame::Outside,
+        near: [const { Frame::Outside }; NEAR],
+        far: Vec::new(),
+        around: 0,
+    };
+
+    #[cold]
+    fn cover(&mut self) {
+        let frame = mem::replace(&mut self.current, Frame::Outside);
+        match self.near.get_mut(self.around) {
+            Some(place) => *place = frame,
+            None => self.far.push(frame),
+        }
+        self.around += 1;
+    }
+
+    #[cold]
+    fn uncover(&mut self) -> Frame {
+        self.around -= 1;
+        if let Some(place) = self.near.get_mut(self.around) {
+            return mem::replace(place, Frame::Outside);
+        }
+        let frame = self.far.pop();
+        if self.far.is_empty() {
+            self.far = Vec::new();
+        }
+        frame.unwrap_or(Frame::Outside)
+    }
+
+    /// The frame with `around` frames around it.
+    fn at(&mut self, around: usize) -> &mut Frame {
+        if around == self.around {
+            return &mut self.current;
+        }
+        match around.checked_sub(NEAR) {
+            None => &mut self.near[around],
+            Some(far) => &mut self.far[far],
+        }
+    }
+
+    /// The token of the frame with `around` frames around it.
+    fn token(&mut self, around: usize) -> Option<CancelToken> {
+        if let Frame::Plain(call) = self.at(around) {
+            let is_nested = call.is_nested();
+            let enclosing = if is_nested {
+                self.token(around - 1)
+            } else {
+                None
+            };
+            let frame = self.at(around);
+            if let Frame::Plain(call) = frame {
+                *frame = Frame::Token(call.token(enclosing.as_ref()));
+            }
+        }
+        self.at(around).known_token().cloned()
+    }
+
+    fn current_token(&mut self) -> Option<CancelToken> {
+        self.token(self.around)
+    }
 }
 
 #[inline]
-fn with_frame<T>(f: impl FnOnce(&mut Frame) -> T) -> T {
-    FRAME.with(|frame| f(&mut frame.borrow_mut()))
+fn with_frames<T>(f: impl FnOnce(&mut Frames) -> T) -> T {
+    FRAMES.with(|frames| f(&mut frames.borrow_mut()))
 }
 
 /// Whether this code runs outside any call.
 #[inline]
 pub(crate) fn is_outside() -> bool {
-    with_frame(|frame| matches!(frame, Frame::Outside))
+    with_frames(|frames| frames.current.is_outside())
 }
 
 /// The token of the current call. `None` outside any call.
 pub(crate) fn token() -> Option<CancelToken> {
-    with_frame(|frame| frame.token().cloned())
+    with_frames(Frames::current_token)
+}
+
+/// Starts a call inside the current one. Returns `None` if the current call has a token already, or
+/// if more than time can end the new one, or if it must not start.
+pub(crate) fn nested_call(policy: &PolicyRef, limit: u64) -> Option<PlainCall> {
+    with_frames(|frames| match &mut frames.current {
+        Frame::Plain(call) => call.nested(policy, limit),
+        Frame::Outside | Frame::Token(_) => None,
+    })
 }
 
 /// What a call made here inherits. Creates the token of the current call.
 pub(crate) fn current() -> Option<Enclosing> {
-    with_frame(|frame| {
-        let token = frame.token()?.clone();
-        let context_deadline = if token.0.terms().is_some() {
-            Deadline::never()
-        } else {
-            token.0.expiry().deadline()
-        };
-        // A context that was moved here has only the token of its call, so the token has this time.
-        let end = token.0.caller_end();
-        Some(Enclosing {
-            context_deadline,
-            end,
-            token,
-        })
+    let token = token()?;
+    let context_deadline = if token.0.terms().is_some() {
+        Deadline::never()
+    } else {
+        token.0.expiry().deadline()
+    };
+    // A context that was moved here has only the token of its call, so the token has this time.
+    let end = token.0.caller_end();
+    Some(Enclosing {
+        context_deadline,
+        end,
+        token,
     })
 }
 
-/// Whether the current call is cancelled. `Err` is the token to check, if the frame alone cannot
-/// answer.
+/// Whether the current call is not cancelled. `false` means unknown: check its token.
 #[inline]
-pub(crate) fn is_stopped() -> Result<bool, CancelToken> {
-    with_frame(|frame| match frame {
-        Frame::Outside => Ok(false),
-        // While its start is coarse, this may be a copy, whose start must not be resolved apart
-        // from the original.
-        Frame::Plain(call) if !call.is_start_coarse => Ok(call.is_stopped()),
-        Frame::Token(token) if token.0.is_live() => Ok(false),
-        frame => frame.token().cloned().map_or(Ok(false), Err),
+pub(crate) fn is_live() -> bool {
+    with_frames(|frames| match &mut frames.current {
+        Frame::Outside => true,
+        Frame::Plain(call) => !call.is_stopped(),
+        Frame::Token(CancelToken(token)) => token.is_live(),
     })
 }
 
 /// The deadline that a call made here inherits.
 pub(crate) fn deadline() -> Deadline {
-    with_frame(|frame| frame.token().map(CancelToken::deadline)).unwrap_or(Deadline::never())
+    token().map_or(Deadline::never(), |token| token.deadline())
 }
 
 /// Installs `frame` until the guard is dropped.
 #[inline]
 pub(crate) fn enter(frame: &mut Frame) -> Entered<'_> {
-    let is_copy = with_frame(|current| {
+    let kind = with_frames(|frames| {
         // Moving a frame in and out at every poll delays the next poll. An unchanged copy can be
         // overwritten instead.
-        let copy = match (&*frame, &*current) {
+        let copy = match (&*frame, &frames.current) {
             (Frame::Plain(call), Frame::Outside) => call.copy(),
             _ => None,
         };
-        let is_copy = copy.is_some();
         match copy {
-            Some(call) => *current = Frame::Plain(call),
-            None => mem::swap(current, frame),
+            Some(call) => {
+                frames.current = Frame::Plain(call);
+                Kind::Copy
+            }
+            None => frames.install(frame),
         }
-        is_copy
     });
-    Entered { frame, is_copy }
+    Entered { frame, kind }
 }
 
-/// Restores the frame before when dropped.
+/// How a frame was installed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// As a copy, and no frame is around it.
+    Copy,
+    /// As a copy, around which another frame is.
+    CoveringCopy,
+    /// The frame itself, and no frame is around it.
+    Moved,
+    /// The frame itself, around which another frame is.
+    CoveringMoved,
+}
+
+/// Removes the frame when dropped.
 pub(crate) struct Entered<'a> {
     frame: &'a mut Frame,
-    /// The installed frame is a copy of `frame`, and the frame before is `Outside`.
-    is_copy: bool,
+    kind: Kind,
 }
 
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        with_frame(|current| {
-            if self.is_copy && current.is_copy() {
-                *current = Frame::Outside;
+        with_frames(|frames| {
+            if self.kind == Kind::Copy && frames.current.is_copy() {
+                frames.current = Frame::Outside;
             } else {
-                self.swap_out(current);
+                frames.remove(self.frame, self.kind);
             }
         });
     }
 }
 
-impl Entered<'_> {
-    fn swap_out(&mut self, current: &mut Frame) {
-        mem::swap(current, self.frame);
-        if self.is_copy {
-            *current = Frame::Outside;
+impl Frames {
+    #[cold]
+    fn install(&mut self, frame: &mut Frame) -> Kind {
+        let is_covering = !self.current.is_outside();
+        if is_covering {
+            self.cover();
         }
+        if let Frame::Plain(call) = frame {
+            if let Some(copy) = call.copy() {
+                self.current = Frame::Plain(copy);
+                return Kind::CoveringCopy;
+            }
+        }
+        mem::swap(&mut self.current, frame);
+        if is_covering {
+            Kind::CoveringMoved
+        } else {
+            Kind::Moved
+        }
+    }
+
+    #[cold]
+    fn remove(&mut self, frame: &mut Frame, kind: Kind) {
+        let around = match kind {
+            Kind::Copy | Kind::Moved => Frame::Outside,
+            Kind::CoveringCopy | Kind::CoveringMoved => self.uncover(),
+        };
+        *frame = mem::replace(&mut self.current, around);
     }
 }
 
-/// Exchanges `frame` with the frame of this thread. Called twice, where no guard can be held: the
-/// second call restores both.
-pub(crate) fn exchange(frame: &mut Frame) {
-    with_frame(|current| mem::swap(current, frame));
+/// Installs `frame`, where no guard can be held. `remove` with the same frame must follow.
+pub(crate) fn install(frame: &mut Frame) {
+    with_frames(|frames| {
+        frames.cover();
+        mem::swap(&mut frames.current, frame);
+    });
+}
+
+/// Removes the frame that `install` has installed.
+pub(crate) fn remove(frame: &mut Frame) {
+    with_frames(|frames| frames.remove(frame, Kind::CoveringMoved));
 }
 
 /// Runs `f` outside any call.
 pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {
+    if is_outside() {
+        return f();
+    }
     let mut outside = Frame::Outside;
     let _entered = enter(&mut outside);
     f()
@@ -299,16 +331,14 @@ pub(crate) fn outside<T>(f: impl FnOnce() -> T) -> T {
 
 #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod tests {
+    use super::super::plain_call::COARSE_FROM;
     use super::*;
 
     static POLICY: crate::terms::Policy = crate::terms::Policy::new("frame");
 
     fn plain(coarse: bool) -> Frame {
-        Frame::Plain(PlainCall::new(
-            PolicyRef::Static(&POLICY),
-            COARSE_FROM,
-            coarse,
-        ))
+        let policy = PolicyRef::Static(&POLICY);
+        Frame::Plain(PlainCall::new(policy, COARSE_FROM, coarse))
     }
 
     #[test]
@@ -317,7 +347,7 @@ mod tests {
         {
             let _entered = enter(&mut frame);
             assert!(!is_outside());
-            assert!(is_stopped().is_ok_and(|stopped| !stopped));
+            assert!(is_live());
         }
         assert!(is_outside());
         assert!(matches!(frame, Frame::Plain(_)));
@@ -334,14 +364,62 @@ mod tests {
         assert_eq!(frame.token().unwrap().0.address(), token.0.address());
     }
 
-    /// Resolving a coarse start in a copy let a cancelled call end in time.
+    /// Making a coarse start precise in the copy alone let a cancelled call end in time.
     #[test]
-    fn a_call_with_a_coarse_start_is_checked_by_its_token() {
+    fn a_call_with_a_coarse_start_is_checked_without_changing_its_copy() {
         let mut frame = plain(true);
-        let token = {
+        {
             let _entered = enter(&mut frame);
-            is_stopped().unwrap_err()
+            assert!(is_live());
+            with_frames(|frames| {
+                assert!(matches!(&frames.current, Frame::Plain(call) if call.has_coarse_start()));
+            });
+        }
+        assert!(matches!(&frame, Frame::Plain(call) if call.has_coarse_start()));
+    }
+
+    /// The frames of so many calls inside each other do not fit into `NEAR`.
+    const DEEP: usize = 3 * NEAR;
+
+    fn nest(depth: usize, innermost: &mut dyn FnMut()) {
+        let mut frame = match nested_call(&PolicyRef::Static(&POLICY), COARSE_FROM) {
+            Some(call) => Frame::Plain(call),
+            None => plain(false),
         };
-        assert_eq!(frame.token().unwrap().0.address(), token.0.address());
+        let _entered = enter(&mut frame);
+        match depth {
+            1 => innermost(),
+            _ => nest(depth - 1, innermost),
+        }
+    }
+
+    #[test]
+    fn a_token_created_in_a_nested_call_is_linked_below_the_tokens_of_all_calls_around() {
+        let mut outermost = plain(false);
+        let inner = {
+            let _entered = enter(&mut outermost);
+            let mut inner = None;
+            nest(DEEP, &mut || inner = token());
+            inner.unwrap()
+        };
+        assert!(!inner.is_cancelled());
+        outermost.abandon();
+        assert!(inner.is_cancelled());
+        assert!(is_outside());
+    }
+
+    #[test]
+    fn calls_inside_each_other_leave_the_frames_as_they_were() {
+        let mut outermost = plain(false);
+        {
+            let _entered = enter(&mut outermost);
+            nest(DEEP, &mut || {
+                with_frames(|frames| assert_eq!(frames.around, DEEP));
+                outside(|| assert!(is_outside()));
+                assert!(!is_outside());
+            });
+            with_frames(|frames| assert!(frames.around == 0 && frames.far.capacity() == 0));
+        }
+        assert!(matches!(outermost, Frame::Plain(_)) && is_outside());
     }
 }

@@ -1,6 +1,7 @@
 //! [`CallContext`]: the deadline and the token that nested calls inherit, as a value.
 
 pub(crate) mod frame;
+mod plain_call;
 pub(crate) mod propagator;
 
 use std::fmt;
@@ -291,12 +292,16 @@ impl CancelToken {
 /// Returns the error of [`CancelToken::check`] for the call's token.
 #[inline]
 pub fn check() -> Result<(), TimeoutError> {
-    let is_cancelled = frame::is_stopped().unwrap_or_else(|token| token.is_cancelled());
-    if is_cancelled {
-        CancelToken::current().check()
-    } else {
-        Ok(())
+    if frame::is_live() {
+        return Ok(());
     }
+    check_token()
+}
+
+/// As `check`, by the token of the call.
+#[cold]
+fn check_token() -> Result<(), TimeoutError> {
+    CancelToken::current().check()
 }
 
 impl fmt::Debug for CallContext {

@@ -47,6 +47,10 @@ impl PlainTerms {
     pub(crate) fn deadline(&self) -> Tick {
         self.start.plus_nanos(self.limit)
     }
+
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_nanos(self.limit)
+    }
 }
 
 /// The terms of any call.
@@ -93,7 +97,7 @@ impl Terms {
 
     pub(crate) fn limit(&self) -> Option<Duration> {
         match self {
-            Self::Plain(call) => Some(Duration::from_nanos(call.limit)),
+            Self::Plain(call) => Some(call.limit()),
             Self::Full(call) => call.limit,
         }
     }

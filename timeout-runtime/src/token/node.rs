@@ -199,6 +199,17 @@ impl NodeRef {
         node
     }
 
+    /// As `disarm`, unless nothing else can read this token.
+    pub(crate) fn disarm_if_shared(&self) {
+        let owners = match self {
+            Self::Token(node) => Arc::strong_count(node),
+            Self::Call(node) => Arc::strong_count(node),
+        };
+        if owners > 1 {
+            self.disarm();
+        }
+    }
+
     pub(crate) fn downgrade(&self) -> NodeWeak {
         match self {
             Self::Token(node) => NodeWeak::Token(Arc::downgrade(node)),
