@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::{env, io};
 
 use timeout_runtime::integrations::metrics::record_events;
-use timeout_runtime::{CancelToken, TimeoutError, timeout, workers};
+use timeout_runtime::{CancelToken, TimeoutError, add_listener, timeout, workers};
 
 /// A code path, and its expected number of instructions.
 struct Path {
@@ -23,7 +23,7 @@ struct Path {
     run: fn(u64),
 }
 
-const PATHS: [Path; 9] = [
+const PATHS: [Path; 13] = [
     Path {
         name: "token read",
         expected: 11,
@@ -34,7 +34,7 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "token made and dropped",
-        expected: 285,
+        expected: 275,
         run: |times| (0..times).for_each(|_| drop(black_box(CancelToken::new()))),
     },
     Path {
@@ -47,7 +47,7 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "async call, ready",
-        expected: 381,
+        expected: 435,
         run: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -57,8 +57,53 @@ const PATHS: [Path; 9] = [
         },
     },
     Path {
+        name: "async call, ready, near limit",
+        expected: 440,
+        run: |times| {
+            block_on(async move {
+                for x in 0..times {
+                    _ = black_box(near(x).await);
+                }
+            });
+        },
+    },
+    Path {
+        name: "async call, ready, with a listener",
+        expected: 1333,
+        run: |times| {
+            let _listener = add_listener(|event| _ = black_box(event));
+            block_on(async move {
+                for x in 0..times {
+                    _ = black_box(ready(x).await);
+                }
+            });
+        },
+    },
+    Path {
+        name: "async call, ready, token checked",
+        expected: 1350,
+        run: |times| {
+            block_on(async move {
+                for x in 0..times {
+                    _ = black_box(checked(x).await);
+                }
+            });
+        },
+    },
+    Path {
+        name: "async call inside a call, ready",
+        expected: 1410,
+        run: |times| {
+            block_on(async move {
+                for x in 0..times {
+                    _ = black_box(nested(x).await);
+                }
+            });
+        },
+    },
+    Path {
         name: "async call, pending once",
-        expected: 975,
+        expected: 990,
         run: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -69,7 +114,7 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "async call, one more poll",
-        expected: 84,
+        expected: 90,
         run: |times| {
             block_on(async move {
                 _ = black_box(pending(times).await);
@@ -78,17 +123,17 @@ const PATHS: [Path; 9] = [
     },
     Path {
         name: "sync call, inline",
-        expected: 460,
+        expected: 444,
         run: |times| (0..times).for_each(|x| _ = black_box(inline(x))),
     },
     Path {
         name: "metrics, 1 abandoned",
-        expected: 7700,
+        expected: 7600,
         run: |times| dropped_calls(times, 1),
     },
     Path {
         name: "metrics, 10 000 abandoned",
-        expected: 7700,
+        expected: 7750,
         run: |times| dropped_calls(times, 10_000),
     },
 ];
@@ -96,6 +141,22 @@ const PATHS: [Path; 9] = [
 #[timeout(name = "ready", secs = 5)]
 async fn ready(x: u64) -> Result<u64, TimeoutError> {
     Ok(black_box(x))
+}
+
+#[timeout(name = "near", ms = 50)]
+async fn near(x: u64) -> Result<u64, TimeoutError> {
+    Ok(black_box(x))
+}
+
+#[timeout(name = "checked", secs = 5)]
+async fn checked(x: u64) -> Result<u64, TimeoutError> {
+    cancel_token.check()?;
+    Ok(black_box(x))
+}
+
+#[timeout(name = "nested", secs = 5)]
+async fn nested(x: u64) -> Result<u64, TimeoutError> {
+    ready(x).await
 }
 
 #[timeout(name = "pending_once", secs = 5)]

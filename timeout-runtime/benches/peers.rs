@@ -44,6 +44,8 @@ mod partner;
 mod pending;
 #[path = "peers/process_status.rs"]
 mod process_status;
+#[path = "peers/shapes.rs"]
+mod shapes;
 #[path = "peers/sync_calls.rs"]
 mod sync_calls;
 #[path = "peers/table.rs"]
@@ -74,6 +76,8 @@ const GROUPS: &[fn(&Options) -> Vec<Finding>] = &[
     async_calls::on_current_thread,
     async_calls::on_multi_thread,
     async_calls::sleeping,
+    shapes::on_one_thread,
+    shapes::on_several_threads,
     pending::all,
     async_calls::polling,
     lateness::awaited,

@@ -49,6 +49,23 @@ pub(crate) async fn ready(x: u64) -> Result<u64, TimeoutError> {
     Ok(operations::add(x))
 }
 
+#[timeout(name = "ready_near", ms = 50)]
+pub(crate) async fn ready_near(x: u64) -> Result<u64, TimeoutError> {
+    Ok(operations::add(x))
+}
+
+/// Checks its token.
+#[timeout(name = "checked", secs = 5)]
+pub(crate) async fn checked(x: u64) -> Result<u64, TimeoutError> {
+    cancel_token.check()?;
+    Ok(operations::add(x))
+}
+
+#[timeout(name = "nested", secs = 5)]
+pub(crate) async fn nested(x: u64) -> Result<u64, TimeoutError> {
+    ready(x).await
+}
+
 #[timeout(name = "pending_once", secs = 5)]
 pub(crate) async fn pending_once(x: u64) -> Result<u64, TimeoutError> {
     Pends(1).await;

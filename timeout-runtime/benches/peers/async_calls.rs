@@ -30,11 +30,7 @@ pub(crate) fn current_thread() -> Runtime {
         .expect("a runtime")
 }
 
-#[expect(
-    clippy::unused_async,
-    reason = "a future that is ready at its first poll"
-)]
-async fn ready(x: u64) -> u64 {
+pub(crate) async fn ready(x: u64) -> u64 {
     operations::add(x)
 }
 
@@ -49,7 +45,7 @@ async fn pending_often(times: u32) -> u64 {
 }
 
 /// Awaits calls one after the other. Every sample is the mean of a block.
-async fn blocks<F: Future>(count: u32, calls: u32, call: impl Fn(u64) -> F) -> Measured {
+pub(crate) async fn blocks<F: Future>(count: u32, calls: u32, call: impl Fn(u64) -> F) -> Measured {
     let mut samples = Vec::with_capacity(count as usize);
     let meter = Meter::start();
     let begun = Instant::now();

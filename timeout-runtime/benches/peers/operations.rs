@@ -15,6 +15,9 @@ pub(crate) const FAR: Duration = Duration::from_secs(5);
 /// The limit of calls that time out, and the duration of an operation that sleeps.
 pub(crate) const NEAR: Duration = Duration::from_millis(1);
 
+/// A limit of calls that end in time, as services set it.
+pub(crate) const NEAR_LIMIT: Duration = Duration::from_millis(50);
+
 /// Returns immediately.
 pub(crate) fn add(x: u64) -> u64 {
     black_box(x) + 1
