@@ -4,8 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The kinds of code blocks that a chapter may contain. Cargo compiles and runs those in Rust.
-const CODE: [&str; 5] = ["rust", "rust,test_harness", "toml", "console", "text"];
+/// The kinds of code blocks that a chapter may contain. Cargo compiles and runs those in Rust,
+/// except [`COPY`].
+const CODE: [&str; 6] = ["rust", "rust,test_harness", COPY, "toml", "console", "text"];
+
+/// The kind of a code block that is a copy from `examples/drivers`. The guide does not have the
+/// dependencies of these examples.
+const COPY: &str = "rust,ignore";
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -25,8 +30,14 @@ fn chapters() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Splits Markdown into the lines of prose and the info strings of the code blocks.
-fn split_code(text: &str) -> (Vec<&str>, Vec<&str>) {
+/// A code block: what follows its opening fence, and its lines.
+struct Code<'a> {
+    info: &'a str,
+    lines: Vec<&'a str>,
+}
+
+/// Splits Markdown into the lines of prose and the code blocks.
+fn split_code(text: &str) -> (Vec<&str>, Vec<Code<'_>>) {
     let (mut prose, mut code) = (Vec::new(), Vec::new());
     let mut is_code = false;
     for line in text.lines() {
@@ -35,11 +46,12 @@ fn split_code(text: &str) -> (Vec<&str>, Vec<&str>) {
             Some(info) => {
                 is_code = !is_code;
                 if is_code {
-                    code.push(info);
+                    let lines = Vec::new();
+                    code.push(Code { info, lines });
                 }
             }
             None if !is_code => prose.push(line),
-            None => {}
+            None => code.last_mut().expect("a block is open").lines.push(line),
         }
     }
     assert!(!is_code, "a code block has no end");
@@ -79,8 +91,32 @@ fn each_chapter_is_listed_and_compiled() {
 #[test]
 fn each_code_block_is_of_a_known_kind() {
     for (name, text) in chapters() {
-        for info in split_code(&text).1 {
+        for Code { info, .. } in split_code(&text).1 {
             assert!(CODE.contains(&info), "{name}: {info:?}");
+        }
+    }
+}
+
+#[test]
+fn each_code_block_that_is_not_compiled_here_is_a_copy_of_tested_code() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/drivers/src");
+    let files = fs::read_dir(sources).expect("there are examples");
+    let files = files.map(|file| file.expect("a file").path());
+    let files = files.filter(|path| path.is_file());
+    let sources: Vec<String> = files
+        .map(|path| {
+            fs::read_to_string(path)
+                .expect("a source file")
+                .replace("\r\n", "\n")
+        })
+        .collect();
+    for (name, text) in chapters() {
+        for Code { info, lines } in split_code(&text).1 {
+            let copy = lines.join("\n");
+            assert!(
+                info != COPY || sources.iter().any(|source| source.contains(&copy)),
+                "{name} differs from the example: {copy}"
+            );
         }
     }
 }

@@ -33,6 +33,10 @@ pub mod shutdown {}
 #[doc = include_str!("src/blocking-io.md")]
 pub mod blocking_io {}
 
+#[allow(clippy::doc_markdown)] // Names of databases.
+#[doc = include_str!("src/drivers.md")]
+pub mod drivers {}
+
 #[doc = include_str!("src/workers.md")]
 pub mod workers {}
 

@@ -22,8 +22,10 @@ impl CancelToken {
     /// A running `stop` is awaited, so that it does not reach the next query, but not longer than
     /// `settle` either. A panic in `stop` is caught.
     ///
-    /// An annotated async function is dropped at its deadline. A `grace` of at least `settle` gives
-    /// it the time that this method needs.
+    /// An inline async function is dropped at its deadline, or when its caller drops the call. A
+    /// `grace` of at least `settle` gives it the time that this method needs, but not past an
+    /// inherited deadline. With `run = "task"` the caller leaves in each of these cases, and this
+    /// method continues.
     ///
     /// # Cancel safety
     ///
