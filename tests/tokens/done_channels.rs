@@ -38,10 +38,10 @@ fn sum(token: &CancelToken, numbers: &Receiver<u32>) -> (u32, Result<(), Timeout
 #[test]
 fn a_select_takes_values_until_the_cancellation() {
     let (token, (sender, numbers)) = (CancelToken::new(), unbounded());
-    let (cancels, taken) = (token.clone(), numbers.clone());
+    let (cancels, queue) = (token.clone(), numbers.clone());
     let sends = thread::spawn(move || {
         (1..=4).for_each(|number| sender.send(number).unwrap());
-        support::eventually("all values are taken", || taken.is_empty());
+        support::eventually("all values are taken", || queue.is_empty());
         cancels.cancel_with("shutdown");
         sender
     });

@@ -56,6 +56,7 @@ mod chosen {
             Self
         }
 
+        #[allow(clippy::unused_self)] // As on the targets with a coarse clock.
         pub(crate) fn elapsed_nanos(self) -> Option<u64> {
             None
         }
