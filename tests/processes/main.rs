@@ -12,6 +12,7 @@ mod program;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod child_families;
 mod child_output;
 mod forked_children;
 mod large_values;

@@ -91,7 +91,11 @@ impl Child {
             return Ok(status);
         }
         let input = self.stdin.take().zip(self.input.take());
-        self.wait_for(&mut Pipes::new(input, None, None)?)
+        self.wait_for(&mut Pipes::new(
+            input,
+            None::<ChildStdout>,
+            None::<ChildStderr>,
+        )?)
     }
 
     /// Blocks until the child has exited and all of its output is read, from each of
