@@ -156,6 +156,8 @@ fn ended_before_the_stop() {
 #[cfg(unix)]
 mod showered {
     use std::future::{Future, pending};
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
     use std::pin::pin;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::sync::{Arc, mpsc};
@@ -164,6 +166,7 @@ mod showered {
     use std::time::{Duration, Instant};
 
     use signal_hook::consts::SIGUSR1;
+    use timeout_runtime::net::CancellableStream;
     use timeout_runtime::{CallStatus, CancelToken, Cause, Outcome, TimeoutError, workers};
 
     use super::{LONG, SendsOnWake, calls, check, say_ready};
@@ -232,6 +235,15 @@ mod showered {
         }
         drop(leave);
         check(42, workers::drain(LONG) == 0);
+
+        let (stream, mut peer) = UnixStream::pair().expect("two sockets");
+        let writer = thread::spawn(move || {
+            thread::sleep(BRIEF);
+            peer.write_all(b"7").expect("a reader");
+        });
+        let mut stream = CancellableStream::new(stream, &CancelToken::new());
+        check(45, matches!(stream.read(&mut [0; 8]), Ok(1)));
+        writer.join().expect("a writer");
     }
 
     /// Polls on this thread, which blocks on a channel between polls.

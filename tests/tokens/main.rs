@@ -13,6 +13,10 @@ mod concurrent;
 mod own_process;
 #[path = "../support/panics.rs"]
 mod panics;
+#[path = "../support/random.rs"]
+mod random;
+#[path = "../support/socket_pairs.rs"]
+mod socket_pairs;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/token_model.rs"]
@@ -28,6 +32,7 @@ mod cancel_token;
 mod cancellation_races;
 mod causes_are_kept;
 mod checks_without_a_token;
+mod connections;
 mod deep_and_wide_tokens;
 mod done_channels;
 mod in_time_disarms;
@@ -35,7 +40,9 @@ mod interrupted_futures;
 mod interrupted_work;
 mod random_trees;
 mod reasons_are_kept;
+mod shared_sockets;
 mod slow_callbacks;
+mod sockets;
 mod tokens_convert;
 mod tokens_without_waiters;
 mod unregister_and_wait;

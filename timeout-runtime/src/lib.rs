@@ -21,6 +21,8 @@ mod event;
 mod forked;
 pub mod integrations;
 mod memory;
+#[cfg(not(target_family = "wasm"))]
+pub mod net;
 mod one_line;
 mod outcome;
 mod pool;

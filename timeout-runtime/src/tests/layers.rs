@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["token"],
     &["context"],
     &["call"],
-    &["timeout", "workers"],
+    &["net", "timeout", "workers"],
     &["integrations", "private"],
 ];
 
