@@ -1,25 +1,23 @@
-//! Interrupts a blocking read, which cannot check a token: at the cancellation another thread shuts
-//! the socket down, so the read returns and its thread is free.
+//! Reads from sockets within a limit. A blocked read cannot check a token, so a `CancellableStream`
+//! does: at the cancellation the read returns, and its thread is free.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example blocking_io
 //! ```
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use timeout_runtime::net::CancellableStream;
 use timeout_runtime::{timeout, workers};
 
 #[timeout(name = "read_line", limit = limit)]
 fn read_line(stream: TcpStream, limit: Duration) -> io::Result<String> {
-    let socket = stream.try_clone()?;
-    let stop = move || socket.shutdown(Shutdown::Both);
-    cancel_token.interrupt_with(stop, || {
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line)?;
-        Ok(line)
-    })?
+    let stream = CancellableStream::new(stream, &cancel_token);
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(line)
 }
 
 fn main() -> io::Result<()> {
