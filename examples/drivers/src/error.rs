@@ -3,6 +3,7 @@
 use std::io;
 
 use timeout_runtime::TimeoutError;
+use timeout_runtime::integrations::process;
 
 /// The limit, or the driver's own error. The runtime makes the first one of a [`TimeoutError`].
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,9 @@ pub enum Error {
     /// A socket failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// A child process failed, or was killed.
+    #[error(transparent)]
+    Process(#[from] process::Error),
     /// `SQLite` failed.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),

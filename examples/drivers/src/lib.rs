@@ -4,6 +4,8 @@
 //! The tests run them against real servers, and the program `stop_times` measures how soon the work
 //! ends. The chapter "Driver by driver" of the guide shows the same functions.
 
+pub mod channel;
+pub mod child;
 pub mod error;
 pub mod postgres;
 pub mod redis;

@@ -4,6 +4,7 @@ mod account;
 pub mod http;
 pub mod postgres;
 mod process;
+pub mod processes;
 pub mod redis;
 
 use std::env;

@@ -4,6 +4,9 @@
 //! Tests whose server is not installed say so and pass. With `TIMEOUT_REQUIRE_SERVERS` in the
 //! environment they fail.
 
+mod channel;
+#[cfg(target_os = "linux")] // They look for processes in `/proc`.
+mod child;
 mod http;
 mod postgres;
 mod redis;

@@ -5,13 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::cmd;
+use timeout_driver_examples as recipes;
 use timeout_driver_examples::servers::http::Http;
 use timeout_driver_examples::servers::postgres::Postgres;
+use timeout_driver_examples::servers::processes;
 use timeout_driver_examples::servers::redis::Redis;
-use timeout_driver_examples::{postgres, redis as redis_recipes, reqwest as reqwest_recipes};
-use timeout_driver_examples::{
-    sqlite, tokio_postgres as tokio_postgres_recipes, ureq as ureq_recipes,
-};
 use tokio::runtime::Runtime;
 
 use crate::measure;
@@ -29,6 +27,10 @@ pub(crate) fn measure_all(runs: usize) {
         of_redis(runs, &server, &runtime);
     }
     of_http(runs, &runtime);
+    if cfg!(target_os = "linux") {
+        of_child(runs);
+    }
+    of_channel(runs);
 }
 
 fn of_sqlite(runs: usize) {
@@ -38,7 +40,7 @@ fn of_sqlite(runs: usize) {
     let call = || {
         let db = rusqlite::Connection::open_in_memory().expect("there is memory");
         busy.store(true, Ordering::SeqCst);
-        sqlite::count(&db, endless, LIMIT).expect_err("the statement never ends");
+        recipes::sqlite::count(&db, endless, LIMIT).expect_err("the statement never ends");
         busy.store(false, Ordering::SeqCst);
     };
     measure(runs, "rusqlite", call, || busy.load(Ordering::SeqCst));
@@ -56,21 +58,32 @@ fn of_postgres(runs: usize, server: &Postgres, runtime: &Runtime) {
             .get::<_, i64>(0)
             > 0
     };
-    let call = || drop(postgres::total(server.connect(), endless.to_owned(), LIMIT));
+    let call = || {
+        drop(recipes::postgres::total(
+            server.connect(),
+            endless.to_owned(),
+            LIMIT,
+        ));
+    };
     measure(runs, "postgres, cancel request", call, &mut is_busy);
 
     let (db, control) = (server.connect(), server.connect());
     let (db, control) = (Arc::new(Mutex::new(db)), Arc::new(Mutex::new(control)));
     let call = || {
         let (db, control) = (Arc::clone(&db), Arc::clone(&control));
-        drop(postgres::sum(db, control, endless.to_owned(), LIMIT));
+        drop(recipes::postgres::sum(
+            db,
+            control,
+            endless.to_owned(),
+            LIMIT,
+        ));
     };
     measure(runs, "postgres, second connection", call, &mut is_busy);
 
     let db = Arc::new(tokio::sync::Mutex::new(server.connect_async(runtime)));
     let average = || {
         let (db, server) = (Arc::clone(&db), server.address());
-        tokio_postgres_recipes::average(db, server, endless.to_owned(), LIMIT)
+        recipes::tokio_postgres::average(db, server, endless.to_owned(), LIMIT)
     };
     measure(
         runs,
@@ -87,7 +100,7 @@ fn of_redis(runs: usize, server: &Redis, runtime: &Runtime) {
     let (db, control) = (Arc::new(Mutex::new(db)), Arc::new(Mutex::new(control)));
     let call = || {
         let (db, control) = (Arc::clone(&db), Arc::clone(&control));
-        drop(redis_recipes::pop(db, control, "empty".to_owned(), LIMIT));
+        drop(recipes::redis::pop(db, control, "empty".to_owned(), LIMIT));
     };
     measure(runs, "redis, CLIENT UNBLOCK", call, &mut is_busy);
 
@@ -97,14 +110,14 @@ fn of_redis(runs: usize, server: &Redis, runtime: &Runtime) {
     let control = server.connect_async(runtime, "control");
     let call = || {
         let (db, control) = (Arc::clone(&db), control.clone());
-        let pop = redis_recipes::pop_async(db, control, "empty".to_owned(), LIMIT);
+        let pop = recipes::redis::pop_async(db, control, "empty".to_owned(), LIMIT);
         drop(runtime.block_on(pop));
     };
     measure(runs, "redis async, CLIENT UNBLOCK", call, &mut is_busy);
 
     let call = || {
         let command = cmd("BLPOP").arg("empty").arg(0).to_owned();
-        drop(redis_recipes::request::<()>(
+        drop(recipes::redis::request::<()>(
             server.connect("row"),
             command,
             LIMIT,
@@ -119,24 +132,48 @@ fn of_http(runs: usize, runtime: &Runtime) {
     let url = server.url("never");
 
     let agent = ureq::Agent::new_with_defaults();
-    let call = || drop(ureq_recipes::fetch(agent.clone(), url.clone(), LIMIT));
+    let call = || drop(recipes::ureq::fetch(agent.clone(), url.clone(), LIMIT));
     measure(runs, "ureq, its timeout", call, is_busy);
 
-    let agent = ureq_recipes::checking_agent();
-    let call = || drop(ureq_recipes::fetch(agent.clone(), url.clone(), LIMIT));
+    let agent = recipes::ureq::checking_agent();
+    let call = || drop(recipes::ureq::fetch(agent.clone(), url.clone(), LIMIT));
     measure(runs, "ureq, sockets that check the token", call, is_busy);
 
     let client = reqwest::Client::new();
-    let call = || drop(runtime.block_on(reqwest_recipes::fetch(&client, &url, LIMIT)));
+    let call = || drop(runtime.block_on(recipes::reqwest::fetch(&client, &url, LIMIT)));
     measure(runs, "reqwest", call, is_busy);
 
     let client = reqwest::blocking::Client::new();
     let call = || {
-        drop(reqwest_recipes::fetch_blocking(
+        drop(recipes::reqwest::fetch_blocking(
             client.clone(),
             url.clone(),
             LIMIT,
         ));
     };
     measure(runs, "reqwest::blocking, its timeout", call, is_busy);
+}
+
+fn of_child(runs: usize) {
+    // The shell waits for another process.
+    let script = "sleep 86399; true";
+    let call = || drop(recipes::child::shell(script.to_owned(), LIMIT));
+    measure(runs, "a child process", call, || processes::with("86399"));
+}
+
+fn of_channel(runs: usize) {
+    let (_sender, values) = crossbeam_channel::unbounded::<u32>();
+    let busy = AtomicBool::new(false);
+    let call = || {
+        busy.store(true, Ordering::SeqCst);
+        drop(recipes::channel::first(
+            values.clone(),
+            values.clone(),
+            LIMIT,
+        ));
+        busy.store(false, Ordering::SeqCst);
+    };
+    measure(runs, "crossbeam-channel", call, || {
+        busy.load(Ordering::SeqCst)
+    });
 }
