@@ -4,10 +4,18 @@
 //! it does not.
 
 use std::fs;
+#[cfg(unix)]
+use std::io::{self, BufRead, BufReader, Read, Write};
+#[cfg(unix)]
+use std::net::TcpStream;
 use std::path::Path;
+#[cfg(unix)]
+use std::process::{Command, Stdio};
 
 use plot::Plot;
 use running::{Printed, assert_event, example, run, run_plain};
+#[cfg(unix)]
+use timeout_runtime::timeout;
 
 #[path = "../checks/plot.rs"]
 mod plot;
@@ -177,6 +185,82 @@ fn metrics_are_what_prometheus_scrapes() {
     assert!(after.contains("timeout_abandoned_operations{name=\"audit\"} 0\n"));
     let late = "timeout_late_endings_total{name=\"audit\",status=\"abandoned_succeeded\"} 1\n";
     assert!(after.contains(late), "{after}");
+    assert_eq!(code, Some(0));
+}
+
+/// Sends a request, and keeps its connection open.
+#[cfg(unix)]
+fn send_request(address: &str, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("the server listens");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    stream
+}
+
+#[cfg(unix)]
+fn signal(name: &str, process: u32) {
+    let kill = Command::new("kill")
+        .args(["-s", name, &process.to_string()])
+        .status();
+    assert!(kill.expect("`kill` runs").success());
+}
+
+/// Starts the server, stops it during two requests, and returns the responses, the lines that it
+/// printed since then, and its exit code.
+#[cfg(unix)]
+#[timeout(name = "stop_during_requests", secs = 60)]
+fn stop_during_requests() -> io::Result<([String; 2], Vec<String>, Option<i32>)> {
+    let mut command = example("shutdown", Path::new("."));
+    let mut server = command.stdout(Stdio::piped()).spawn()?;
+    let process = server.id();
+    let _stop = cancel_token.on_cancel(move || signal("KILL", process));
+    let mut lines = BufReader::new(server.stdout.take().expect("it is piped")).lines();
+    let mut line = || lines.next().expect("there is a line");
+
+    let first = line()?;
+    let address = first.strip_prefix("listening on ").expect("its address");
+    let mut report = send_request(address, "/report");
+    assert_eq!(line()?, "`report` is running");
+    let mut feed = send_request(address, "/feed");
+    assert_eq!(line()?, "`feed` is running");
+
+    signal("TERM", process);
+    let mut responses = [String::new(), String::new()];
+    report.read_to_string(&mut responses[0])?;
+    feed.read_to_string(&mut responses[1])?;
+    let lines = lines.collect::<io::Result<_>>()?;
+    Ok((responses, lines, server.wait()?.code()))
+}
+
+// Fails if the layer has no token: the requests would continue for minutes.
+#[cfg(unix)]
+#[test]
+fn shutdown_cancels_requests_and_leaves_nothing_running() {
+    let (responses, mut lines, code) = stop_during_requests().expect("the server stops");
+    for response in responses {
+        let (head, body) = response.split_once("\r\n\r\n").expect("a response");
+        assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
+        assert_eq!(body, "");
+    }
+    assert_eq!(lines.remove(0), "the server stops");
+    assert_eq!(lines.pop().as_deref(), Some("operations left: 0"));
+    // The requests end at the same time, in any order.
+    lines.sort();
+    let [feed, abandoned, report] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    let on_worker = " (limit 600s) on timeout-";
+    assert_event(
+        Some(abandoned),
+        "`report` #1 abandoned, stopped after ",
+        on_worker,
+    );
+    assert_event(Some(report), "`report` #1 was cancelled after ", on_worker);
+    assert_event(
+        Some(feed),
+        "`feed` #2 was cancelled after ",
+        " (limit 600s)",
+    );
     assert_eq!(code, Some(0));
 }
 

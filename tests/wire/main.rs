@@ -2,6 +2,8 @@
 
 #[path = "../support/grpc_service.rs"]
 mod grpc_service;
+#[path = "../support/request_work.rs"]
+mod request_work;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tenant.rs"]
@@ -18,5 +20,6 @@ mod request_context;
 mod requests_that_wait;
 mod rules_over_the_wire;
 mod server_deadlines;
+mod server_shutdown;
 mod servers_that_hang_up;
 mod streamed_responses;

@@ -1,11 +1,12 @@
 //! A service runs under its request's deadline: its operations are cancelled at the deadline, and
 //! when the client disconnects.
 
+use crate::request_work::{Work, call};
 use crate::support;
 use std::convert::Infallible;
 use std::future;
 use std::pin::pin;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,11 +14,9 @@ use std::time::{Duration, Instant};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes};
-use support::{
-    Drops, Gate, SOON, block_on, paused_runtime, runtime, short, short_limit, until_past,
-};
+use support::{Drops, Gate, block_on, paused_runtime, runtime, short, short_limit, until_past};
 use timeout_runtime::integrations::tower::{DeadlineHeader, Refusal, ServerLayer};
-use timeout_runtime::{CallContext, CancelToken, Cause, Deadline, TimeoutError, timeout};
+use timeout_runtime::{CallContext, CancelToken, Cause, Deadline};
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
 const FAR: Duration = Duration::from_secs(600);
@@ -80,94 +79,6 @@ fn clock() -> impl Service<Request<()>, Response = TextResponse, Error = Infalli
 /// A service that must not be called.
 fn out_of_reach() -> impl Service<Request<()>, Response = TextResponse, Error = Infallible> {
     service_fn(|_| -> future::Ready<Served> { panic!("the service was called") })
-}
-
-type Causes = Sender<(&'static str, Option<Cause>)>;
-
-/// Sends the cause of its token when it is dropped.
-struct SendsCause(Causes, CancelToken);
-
-impl Drop for SendsCause {
-    fn drop(&mut self) {
-        let _ = self.0.send(("call", self.1.cause()));
-    }
-}
-
-#[timeout(name = "call", secs = 600)]
-async fn call(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
-    let _sends_cause = SendsCause(causes, cancel_token);
-    started.open();
-    future::pending().await
-}
-
-#[timeout(name = "worker", secs = 600, run = "worker")]
-async fn worker(causes: Causes, started: Gate) -> Result<(), TimeoutError> {
-    started.open();
-    cancel_token.cancelled().await;
-    let _ = causes.send(("worker", cancel_token.cause()));
-    cancel_token.check()
-}
-
-async fn task(causes: Causes, started: Gate) {
-    let token = CancelToken::current();
-    started.open();
-    token.cancelled().await;
-    let _ = causes.send(("task", token.cause()));
-}
-
-fn thread(causes: &Causes, started: &Gate) {
-    started.open();
-    let cause = CancelToken::current().wait_timeout(SOON);
-    let _ = causes.send(("thread", cause));
-}
-
-/// Operations of every kind for one request; none of them ends by itself.
-struct Work {
-    causes: Receiver<(&'static str, Option<Cause>)>,
-    started: [Gate; 4],
-}
-
-impl Work {
-    /// The operations, and the service that starts them.
-    fn service() -> (
-        Self,
-        impl Service<Request<()>, Response = TextResponse, Error = Infallible, Future: Send>,
-    ) {
-        let (sender, causes) = channel();
-        let started: [Gate; 4] = Default::default();
-        let gates = started.clone();
-        let service = service_fn(move |_| {
-            let [a_task, a_thread, a_worker, a_call] = gates.clone();
-            let sender = sender.clone();
-            async move {
-                let context = CallContext::current();
-                tokio::spawn(context.scope(task(sender.clone(), a_task)));
-                let causes = sender.clone();
-                thread::spawn(move || context.run(|| thread(&causes, &a_thread)));
-                let worker = worker(sender.clone(), a_worker);
-                let _ = futures::join!(worker, call(sender, a_call));
-                future::pending().await
-            }
-        });
-        (Self { causes, started }, service)
-    }
-
-    fn wait_until_started(&self) {
-        self.started.iter().for_each(Gate::wait);
-    }
-
-    /// Asserts that each operation is cancelled with `cause`.
-    fn assert_cancelled(&self, cause: Cause) {
-        let cause_of = || {
-            self.causes
-                .recv_timeout(SOON)
-                .expect("the operation is cancelled")
-        };
-        let mut causes: Vec<_> = (0..4).map(|_| cause_of()).collect();
-        causes.sort_unstable_by_key(|(place, _)| *place);
-        let all = ["call", "task", "thread", "worker"];
-        assert_eq!(causes, all.map(|place| (place, Some(cause))));
-    }
 }
 
 #[test]

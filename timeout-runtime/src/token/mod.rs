@@ -25,6 +25,8 @@ use node::{NodeRef, Watch};
 
 pub(crate) use caller_alarm::CallerAlarm;
 pub(crate) use owner::Owner;
+#[cfg(feature = "tower")]
+pub(crate) use wait::Waiting;
 
 /// Tells an operation to stop.
 ///

@@ -205,14 +205,19 @@ impl CancelToken {
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A registered wait. Dropping it removes the registration.
-struct Waiting<T: Borrow<CancelToken>> {
+pub(crate) struct Waiting<T: Borrow<CancelToken>> {
     token: T,
     key: Option<u64>,
 }
 
 impl<T: Borrow<CancelToken>> Waiting<T> {
-    fn new(token: T) -> Self {
+    pub(crate) fn new(token: T) -> Self {
         Self { token, key: None }
+    }
+
+    #[cfg(feature = "tower")]
+    pub(crate) fn token(&self) -> &CancelToken {
+        self.token.borrow()
     }
 
     /// Registers `waker` before it reads the token, so no cancellation is missed.

@@ -1,4 +1,4 @@
-//! [`ServerBody`]: ends the body of a response at the request's deadline, with an error or a gRPC
+//! [`ServerBody`]: ends the body of a response when its request is over, with an error or a gRPC
 //! status. Dropped early, it cancels the request's operations.
 
 use std::error::Error;
@@ -16,7 +16,6 @@ use pin_project_lite::pin_project;
 use crate::context::Scope;
 
 use super::grpc;
-use super::refusal::Refusal;
 use super::respond::Respond;
 use super::work::Work;
 
@@ -106,32 +105,37 @@ where
             let polled = body.poll_inside(context, B::poll_frame);
             return polled.map_err(Into::into);
         };
-        let is_over = work.cancel_if_expired();
+        let before = work.refusal();
         // A body that was never polled does not start after the deadline.
-        let polled = if is_over && !*this.has_begun {
+        let polled = if before.is_some() && !*this.has_begun {
             Poll::Pending
         } else {
             *this.has_begun = true;
             body.as_mut().poll_inside(context, B::poll_frame)
         };
-        let frame = match polled {
-            Poll::Ready(frame) if !work.cancel_if_expired() => frame,
-            Poll::Pending if !is_over => {
+        let refusal = match &polled {
+            Poll::Ready(_) => before.or_else(|| work.refusal()),
+            // It is polled once more.
+            Poll::Pending => before,
+        };
+        let frame = match (refusal, polled) {
+            (None, Poll::Ready(frame)) => frame,
+            (None, Poll::Pending) => {
                 work.wake(context);
                 return Poll::Pending;
             }
             // Also drops a frame that is ready only after the deadline.
-            _ => {
+            (Some(refusal), _) => {
                 this.body.set(None);
                 return Poll::Ready(match this.respond {
                     Some(respond) => {
-                        let head = respond.respond(Refusal::Expired);
-                        let trailers = grpc::trailers(head.headers(), &Refusal::Expired);
+                        let head = respond.respond(refusal.clone());
+                        let trailers = grpc::trailers(head.headers(), &refusal);
                         Some(Ok(Frame::trailers(trailers)))
                     }
                     // The client has received the whole `content-length`.
                     None if *this.left == Some(0) => None,
-                    None => Some(Err(Refusal::Expired.into())),
+                    None => Some(Err(refusal.into())),
                 });
             }
         };

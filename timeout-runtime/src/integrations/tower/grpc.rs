@@ -58,6 +58,7 @@ pub(super) fn ensure_status(headers: &mut HeaderMap, refusal: &Refusal) {
     }
     let status = match refusal {
         Refusal::Expired => "4",
+        Refusal::Cancelled => "14",
         Refusal::Malformed(_) => "13",
     };
     headers.insert(STATUS, HeaderValue::from_static(status));

@@ -24,6 +24,10 @@ pub enum Refusal {
     /// The deadline passed before the service was called, or before its response was complete.
     #[error("the deadline of the request has passed")]
     Expired,
+    /// The token of [`ServerLayer::upstream`](super::ServerLayer::upstream) was cancelled before the
+    /// response was complete.
+    #[error("the server has cancelled the request")]
+    Cancelled,
     /// The header is not valid, and the layer does not ignore invalid headers.
     #[error(transparent)]
     Malformed(HeaderError),

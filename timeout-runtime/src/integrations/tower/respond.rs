@@ -46,6 +46,7 @@ impl<B: Default> Respond<B> for DefaultResponse {
         } else {
             *response.status_mut() = match refusal {
                 Refusal::Expired => StatusCode::GATEWAY_TIMEOUT,
+                Refusal::Cancelled => StatusCode::SERVICE_UNAVAILABLE,
                 Refusal::Malformed(_) => StatusCode::BAD_REQUEST,
             };
         }

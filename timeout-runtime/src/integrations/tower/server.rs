@@ -1,5 +1,5 @@
 //! [`ServerLayer`]: takes the deadline of each request from a header, and cancels the request's
-//! operations at that deadline or when the client disconnects.
+//! operations at that deadline, when the client disconnects, or when the server shuts down.
 
 use std::fmt;
 use std::task::{Context, Poll};
@@ -12,6 +12,7 @@ use tower_service::Service;
 
 use crate::context::CallContext;
 use crate::time::Deadline;
+use crate::token::CancelToken;
 
 use super::body::ServerBody;
 use super::grpc;
@@ -33,6 +34,8 @@ use super::work::Work;
 ///   the future is first polled, the service's future is not polled at all.
 /// - **At the deadline.** The tokens of the calls are cancelled, and the service's future is polled
 ///   once more and dropped. A response that it returns from then on is dropped.
+/// - **Server shuts down.** [`upstream`](Self::upstream) takes a token that cancels all requests in
+///   the same way, and refuses new ones.
 /// - **Client disconnects.** The server drops the future of the request. That cancels all tokens in
 ///   the context, also those of operations that the service has started on other threads and tasks.
 ///   A server notices a disconnect only between two polls, so not while the service blocks its
@@ -57,6 +60,7 @@ use super::work::Work;
 ///   the error [`Refusal::Expired`]. The server then breaks the connection, so that the client does
 ///   not take the part for the whole. Over HTTP/1.0 without a `content-length`, a client cannot see
 ///   the difference.
+/// - **Server shuts down.** The same, with [`Refusal::Cancelled`].
 /// - **Client disconnects.** Dropping the body before its end cancels all operations of the
 ///   request. An outer layer that replaces the body drops it, too.
 /// - **Slow client.** The deadline cancels all operations of the request. The body itself ends only
@@ -109,6 +113,7 @@ pub struct ServerLayer<A = DefaultResponse> {
     respond: A,
     ignores_malformed: bool,
     at_most: Duration,
+    pub(super) upstream: Option<CancelToken>,
 }
 
 impl ServerLayer {
@@ -116,10 +121,11 @@ impl ServerLayer {
     /// of the service.
     ///
     /// - With [`DeadlineHeader::Grpc`], the response is a gRPC response with the status
-    ///   `DEADLINE_EXCEEDED` (4) for [`Refusal::Expired`], and `INTERNAL` (13) for
+    ///   `DEADLINE_EXCEEDED` (4) for [`Refusal::Expired`], `UNAVAILABLE` (14) for
+    ///   [`Refusal::Cancelled`], and `INTERNAL` (13) for [`Refusal::Malformed`].
+    /// - With any other header, the status is 504 (Gateway Timeout) for [`Refusal::Expired`], 503
+    ///   (Service Unavailable) for [`Refusal::Cancelled`], and 400 (Bad Request) for
     ///   [`Refusal::Malformed`].
-    /// - With any other header, the status is 504 (Gateway Timeout) for [`Refusal::Expired`], and
-    ///   400 (Bad Request) for [`Refusal::Malformed`].
     ///
     /// [`respond_with`](Self::respond_with) replaces this response. The default response needs a
     /// body type that implements [`Default`].
@@ -130,6 +136,7 @@ impl ServerLayer {
             header,
             ignores_malformed: false,
             at_most: Duration::MAX,
+            upstream: None,
         }
     }
 }
@@ -137,8 +144,8 @@ impl ServerLayer {
 impl<A> ServerLayer<A> {
     /// Calls `respond` to create the responses in place of the service.
     ///
-    /// If the deadline ends a gRPC stream early, the layer sends the `grpc-` headers of the
-    /// response for [`Refusal::Expired`] as trailers.
+    /// If the deadline or a cancellation ends a gRPC stream early, the layer sends the `grpc-`
+    /// headers of the response for the refusal as trailers.
     ///
     /// A gRPC client takes a response without a status, or with `grpc-status: 0`, for a complete
     /// one. The layer therefore adds the default status to such trailers, and to the response to a
@@ -179,7 +186,49 @@ impl<A> ServerLayer<A> {
             respond,
             ignores_malformed: self.ignores_malformed,
             at_most: self.at_most,
+            upstream: self.upstream,
         }
+    }
+
+    /// Cancels all requests with `token`, and refuses new ones from then on. For a shutdown.
+    ///
+    /// The tokens of the calls are cancelled with the cause and the reason of `token`. A request
+    /// then ends as at its deadline, with [`Refusal::Cancelled`]: by default with status 503, over
+    /// gRPC with `UNAVAILABLE`. The response to such a request does not tell whether it was carried
+    /// out. Operations that continue after the end of the response are cancelled, too.
+    ///
+    /// If this is called again, any of the tokens cancels the requests.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use http::{Request, Response, StatusCode};
+    /// use timeout_runtime::CancelToken;
+    /// use timeout_runtime::integrations::tower::{DeadlineHeader, ServerLayer};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let shutdown = CancelToken::new();
+    /// let layer = ServerLayer::new(DeadlineHeader::Envoy).upstream(&shutdown);
+    /// let service = layer.layer(service_fn(async |_: Request<()>| {
+    ///     std::future::pending::<Result<Response<String>, Infallible>>().await
+    /// }));
+    ///
+    /// let request = service.clone().oneshot(Request::new(()));
+    /// let (response, ()) = tokio::join!(request, async { shutdown.cancel() });
+    /// assert_eq!(response?.status(), StatusCode::SERVICE_UNAVAILABLE);
+    /// let response = service.oneshot(Request::new(())).await?;
+    /// assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    /// # Ok::<(), Infallible>(()) }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn upstream(mut self, token: &CancelToken) -> Self {
+        self.upstream = Some(match &self.upstream {
+            Some(other) => CancelToken::linked([other, token]),
+            None => token.clone(),
+        });
+        self
     }
 
     /// Treats an invalid header as absent. By default, a request with an invalid header is refused.
@@ -276,8 +325,18 @@ impl<A> ServerLayer<A> {
         WaitingServerLayer { layer: self }
     }
 
+    /// Whether the layer's token is cancelled.
+    fn is_cancelled(&self) -> bool {
+        self.upstream
+            .as_ref()
+            .is_some_and(CancelToken::is_cancelled)
+    }
+
     /// Returns the deadline of a request with these headers.
     fn deadline(&self, headers: &HeaderMap) -> Result<Deadline, Refusal> {
+        if self.is_cancelled() {
+            return Err(Refusal::Cancelled);
+        }
         let left = match self.header.read(headers) {
             Err(error) if !self.ignores_malformed => return Err(Refusal::Malformed(error)),
             left => left.ok().flatten(),
@@ -297,6 +356,7 @@ impl<A> fmt::Debug for ServerLayer<A> {
             .field("header", &self.header)
             .field("ignores_malformed", &self.ignores_malformed)
             .field("at_most", &self.at_most)
+            .field("upstream", &self.upstream)
             .finish_non_exhaustive()
     }
 }
@@ -344,7 +404,7 @@ where
             Ok(deadline) => deadline,
             Err(refusal) => return ServerFuture::refused(refusal, respond, is_grpc),
         };
-        let (work, context) = Work::new(deadline);
+        let (work, context) = Work::new(deadline, self.layer.upstream.as_ref());
         let future = context.run(|| self.service.call(request));
         ServerFuture::new(work, context.enclose(future), method, respond, is_grpc)
     }

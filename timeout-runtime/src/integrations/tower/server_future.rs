@@ -110,16 +110,21 @@ where
             };
             return Poll::Ready(Ok(refuse(&refusal, this.respond, *this.is_grpc)));
         };
-        let is_over = work.cancel_if_expired();
+        let before = work.refusal();
         // A future that was never polled does not start after the deadline.
-        let polled = if is_over && !*this.has_begun {
+        let polled = if before.is_some() && !*this.has_begun {
             Poll::Pending
         } else {
             *this.has_begun = true;
             future.as_mut().poll(context)
         };
-        let result = match polled {
-            Poll::Ready(Ok(response)) if !work.cancel_if_expired() => {
+        let refusal = match &polled {
+            Poll::Ready(_) => before.or_else(|| work.refusal()),
+            // It is polled once more.
+            Poll::Pending => before,
+        };
+        let result = match (refusal, polled) {
+            (None, Poll::Ready(Ok(response))) => {
                 let (head, body) = response.into_parts();
                 if !may_have_body(this.method, head.status) {
                     Work::end(this.work);
@@ -128,18 +133,18 @@ where
                 let body = ServerBody::new(&head, body, this.work.take(), this.respond);
                 Ok(Response::from_parts(head, body))
             }
-            Poll::Ready(Err(error)) if !work.cancel_if_expired() => {
+            (None, Poll::Ready(Err(error))) => {
                 Work::end(this.work);
                 Err(error)
             }
-            Poll::Pending if !is_over => {
+            (None, Poll::Pending) => {
                 work.wake(context);
                 return Poll::Pending;
             }
-            late => {
+            (Some(refusal), late) => {
                 // Drops a late response in the context, like the future.
                 drop(future.hand_over(late));
-                Ok(refuse(&Refusal::Expired, this.respond, *this.is_grpc))
+                Ok(refuse(&refusal, this.respond, *this.is_grpc))
             }
         };
         this.future.set(None);

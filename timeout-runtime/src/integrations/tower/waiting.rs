@@ -11,6 +11,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::time::Deadline;
+use crate::token::CancelToken;
 
 use super::server::{ServerLayer, ServerService};
 
@@ -25,7 +26,10 @@ impl<S, A: Clone> Layer<S> for WaitingServerLayer<A> {
     type Service = ServerService<Waiting<S>, A>;
 
     fn layer(&self, service: S) -> Self::Service {
-        self.layer.layer(Waiting { service })
+        self.layer.layer(Waiting {
+            service,
+            upstream: self.layer.upstream.clone(),
+        })
     }
 }
 
@@ -33,6 +37,7 @@ impl<S, A: Clone> Layer<S> for WaitingServerLayer<A> {
 #[derive(Clone, Debug)]
 pub struct Waiting<S> {
     service: S,
+    upstream: Option<CancelToken>,
 }
 
 impl<S, R> Service<R> for Waiting<S>
@@ -53,6 +58,7 @@ where
                 service: self.service.clone(),
                 request: Some(request),
             },
+            upstream: self.upstream.clone(),
         }
     }
 }
@@ -63,6 +69,7 @@ pin_project! {
     pub struct WaitingFuture<S, F, R> {
         #[pin]
         stage: Stage<S, F, R>,
+        upstream: Option<CancelToken>,
     }
 }
 
@@ -81,15 +88,20 @@ where
     type Output = Result<S::Response, S::Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut stage = self.project().stage;
+        let mut this = self.project();
+        let is_cancelled = || {
+            this.upstream
+                .as_ref()
+                .is_some_and(CancelToken::is_cancelled)
+        };
         loop {
-            let future = match stage.as_mut().project() {
+            let future = match this.stage.as_mut().project() {
                 StagePinned::Called { future } => return future.poll(context),
                 StagePinned::Waits { service, request } => {
                     ready!(service.poll_ready(context))?;
-                    // The service can become ready at the deadline, because other requests end
-                    // there. The outer layer then responds.
-                    if Deadline::current().has_passed() {
+                    // The service can become ready at the deadline or at a cancellation, because
+                    // other requests end there. The outer layer then responds.
+                    if Deadline::current().has_passed() || is_cancelled() {
                         return Poll::Pending;
                     }
                     let Some(request) = request.take() else {
@@ -98,7 +110,7 @@ where
                     service.call(request)
                 }
             };
-            stage.set(Stage::Called { future });
+            this.stage.set(Stage::Called { future });
         }
     }
 }
