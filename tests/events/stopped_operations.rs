@@ -139,6 +139,30 @@ fn a_nested_call_that_ends_at_the_enclosing_deadline_stops_the_operation() {
     }
 }
 
+/// A call inside another one on the same thread has a token only if something needs it.
+// Fails if only calls with a token note their end above them.
+#[test]
+fn a_nested_call_without_a_token_stops_the_operation() {
+    #[timeout(name = "stopped::inner", secs = 60, run = "inline")]
+    fn inner() -> Result<(), TimeoutError> {
+        thread::sleep(past_short());
+        Ok(())
+    }
+
+    #[timeout(name = "stopped::outer", limit = support::short_limit(), run = "inline")]
+    fn outer() -> Result<(), TimeoutError> {
+        inner()
+    }
+
+    let recorder = record("stopped::outer");
+    assert!(outer().unwrap_err().is_timed_out());
+    let late = &recorder.kinds()[1];
+    assert!(
+        matches!(late, EventKind::AbandonedWorkerStopped(_)),
+        "{late:?}"
+    );
+}
+
 // Fails if the refusal of a nested call is not noted above it.
 #[test]
 fn a_nested_call_that_is_not_started_stops_the_operation() {

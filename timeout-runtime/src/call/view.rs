@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::call::abandoned;
+use crate::context::frame;
 use crate::event::{CallId, EventKind, WorkerName};
 use crate::outcome::{Cause, Reason, TimeoutError};
 use crate::terms::Terms;
 use crate::time::Clock;
 use crate::time::Tick;
+use crate::token::CancelToken;
 use crate::token::node::Head;
 
 use super::report::{Fault, LateReport, Report};
@@ -214,8 +216,8 @@ impl CallView<'_> {
         self.expire_token();
         let (cause, reason) = self.cancellation().unwrap_or((terms.cause(), None));
         // The error of the call's own limit is no cancellation of the enclosing call.
-        if let Some(token) = self.token.filter(|_| cause != Cause::TimedOut) {
-            token.note_error_above();
+        if cause != Cause::TimedOut {
+            self.note_error_above();
         }
         if phase == Phase::Queued {
             let cause = match cause {
@@ -241,6 +243,19 @@ impl CallView<'_> {
         }
         self.announce(phase, kind, elapsed);
         error
+    }
+
+    /// Notes in the enclosing calls that their operations get the error of this one.
+    fn note_error_above(&self) {
+        match self.token {
+            Some(token) => token.note_error_above(),
+            // Without a token, the enclosing call is that of this thread.
+            None => {
+                if let Some(CancelToken(enclosing)) = frame::token() {
+                    enclosing.note_error();
+                }
+            }
+        }
     }
 
     /// Ends a call whose future was dropped in `phase`. `result` is the report of a published
