@@ -11,6 +11,7 @@ pub mod postgres;
 pub mod redis;
 pub mod reqwest;
 pub mod servers;
+pub mod socket;
 pub mod sqlite;
 pub mod tokio_postgres;
 pub mod ureq;

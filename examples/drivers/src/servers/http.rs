@@ -38,6 +38,12 @@ impl Http {
         server
     }
 
+    /// The address of the server.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The address of a page.
     #[must_use]
     pub fn url(&self, page: &str) -> String {

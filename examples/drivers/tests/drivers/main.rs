@@ -10,6 +10,7 @@ mod child;
 mod http;
 mod postgres;
 mod redis;
+mod socket;
 mod sqlite;
 mod support;
 mod tokio_postgres;

@@ -27,6 +27,7 @@ pub(crate) fn measure_all(runs: usize) {
         of_redis(runs, &server, &runtime);
     }
     of_http(runs, &runtime);
+    of_socket(runs);
     if cfg!(target_os = "linux") {
         of_child(runs);
     }
@@ -152,6 +153,16 @@ fn of_http(runs: usize, runtime: &Runtime) {
         ));
     };
     measure(runs, "reqwest::blocking, its timeout", call, is_busy);
+}
+
+fn of_socket(runs: usize) {
+    let server = Http::start();
+    let request = "GET /never HTTP/1.1\r\n\r\n";
+    let call = || {
+        let (server, request) = (server.address(), request.to_owned());
+        drop(recipes::socket::greet(server, request, LIMIT));
+    };
+    measure(runs, "a socket", call, || server.waiting() > 0);
 }
 
 fn of_child(runs: usize) {
