@@ -243,6 +243,7 @@ annotated! {
 /// The limit of one call is a deadline for another call that only shares its token.
 #[test]
 fn a_timeout_is_a_deadline_for_another_call_with_the_same_token() {
+    let _alone = support::alone("nearest_end::given");
     for way in EVERY_WAY {
         let (running, started) = mpsc::channel();
         let outcome = Way::SyncWorker.run(&limit("nearest_end::giver", short()), move |token| {

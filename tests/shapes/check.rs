@@ -53,13 +53,15 @@ impl Shape {
         assert_eq!(log.names(), expected.names(), "{call}");
     }
 
-    /// Runs `call` and returns its outcome event, not those of nested calls, which start later.
+    /// Runs `call` and returns its outcome event, not those of nested calls: these end on another
+    /// thread, or have greater ids.
     fn listen(&self, call: impl FnOnce() -> Option<u32>) -> (Option<Event<'static>>, Option<u32>) {
         let (outcomes, path) = (Arc::<Mutex<Vec<Event<'static>>>>::default(), self.path);
-        let sink = Arc::clone(&outcomes);
+        let (sink, caller) = (Arc::clone(&outcomes), thread::current().id());
         let listener = add_listener(move |event| {
             let inside = event.name.strip_prefix(path);
-            if inside.is_some_and(|name| name.starts_with("::")) && !is_late(&event.kind) {
+            let is_of_shape = inside.is_some_and(|name| name.starts_with("::"));
+            if is_of_shape && !is_late(&event.kind) && thread::current().id() == caller {
                 sink.lock().unwrap().push(event.clone().into_owned());
             }
         });

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
@@ -131,14 +131,49 @@ impl Drop for Tracked {
     }
 }
 
+/// The names that tests use alone, each with the thread of its test, once for each [`Alone`].
+static USED_ALONE: Mutex<Vec<(&'static str, ThreadId)>> = Mutex::new(Vec::new());
+static NAME_FREED: Condvar = Condvar::new();
+
+/// Keeps other tests from making calls of one name.
+pub struct Alone(&'static str, ThreadId);
+
+/// Waits until no other test uses calls named `name`. For tests that share functions, and that read
+/// the events of these.
+pub fn alone(name: &'static str) -> Alone {
+    let me = thread::current().id();
+    let is_taken = |used: &mut Vec<(&'static str, ThreadId)>| {
+        used.iter().any(|(taken, by)| *taken == name && *by != me)
+    };
+    let used = USED_ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let used = NAME_FREED.wait_while(used, is_taken);
+    used.unwrap_or_else(PoisonError::into_inner)
+        .push((name, me));
+    Alone(name, me)
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let mut used = USED_ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mine = (self.0, self.1);
+        if let Some(place) = used.iter().position(|place| *place == mine) {
+            used.swap_remove(place);
+        }
+        NAME_FREED.notify_all();
+    }
+}
+
 /// The events of all calls of one name, in the order of their emission.
 pub struct Recorder {
     events: Arc<(Mutex<Vec<Event<'static>>>, Condvar)>,
     _listener: Registration,
+    _alone: Alone,
 }
 
-/// Records the events of the calls named `name` from now on.
+/// Records the events of the calls named `name` from now on. Waits until no other test records
+/// them.
 pub fn record(name: &'static str) -> Recorder {
+    let alone = alone(name);
     let events = Arc::<(Mutex<Vec<Event<'static>>>, Condvar)>::default();
     let sink = Arc::clone(&events);
     let listener = add_listener(move |event| {
@@ -153,6 +188,7 @@ pub fn record(name: &'static str) -> Recorder {
     Recorder {
         events,
         _listener: listener,
+        _alone: alone,
     }
 }
 
