@@ -29,6 +29,8 @@ impl Postgres {
         let Some(initdb) = find("initdb", installed()) else {
             return skip("PostgreSQL");
         };
+        // The server is beside the file, and not always beside a link to it.
+        let initdb = initdb.canonicalize().expect("the file exists");
         Some(Self(in_new_folder(|folder| start(&initdb, folder))))
     }
 
