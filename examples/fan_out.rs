@@ -1,18 +1,13 @@
-//! Shares one call's context with several tasks and a thread: its deadline cancels all of them.
+//! Works on one call with several tasks and a blocking function: its deadline cancels all of them,
+//! and the call waits until they have ended.
 //!
 //! ```text
 //! cargo run -p timeout-examples --example fan_out
 //! ```
 
-use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
-use timeout_runtime::{CallContext, CancelToken, TimeoutError, timeout};
-use tokio::sync::Barrier;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-
-type Reports = UnboundedSender<String>;
+use timeout_runtime::{CallTasks, CancelToken, TimeoutError, timeout};
 
 /// A nested call with a limit of its own. It also inherits the deadline of its enclosing call.
 #[timeout(name = "shard", secs = 60)]
@@ -23,40 +18,36 @@ async fn shard(number: u32) -> Result<u32, TimeoutError> {
 }
 
 /// A blocking function that checks the token of its context.
-fn write_index() -> Result<(), TimeoutError> {
+fn write_index() -> Result<u32, TimeoutError> {
     loop {
         CancelToken::current().sleep(Duration::from_millis(1))?;
     }
 }
 
-#[timeout(name = "search", secs = 1)]
-async fn search(reports: Reports, all_run: Arc<Barrier>) -> Result<u32, TimeoutError> {
-    // Tasks and threads do not inherit the context of a call by themselves.
-    let context = CallContext::current();
+/// Prints how a part of the search has ended.
+fn report(part: &str, found: Result<u32, TimeoutError>) -> Result<u32, TimeoutError> {
+    println!("{part}: {}", describe(found.as_ref().err()));
+    found
+}
 
-    let mut tasks = Vec::new();
+/// With `grace`, the call waits for its tasks after the deadline.
+#[timeout(name = "search", secs = 1, grace = "30s")]
+async fn search() -> Result<u32, TimeoutError> {
+    let mut tasks = CallTasks::new();
     for number in 1..=3 {
-        let (reports, all_run) = (reports.clone(), Arc::clone(&all_run));
-        tasks.push(tokio::spawn(context.scope(async move {
-            all_run.wait().await;
-            let result = shard(number).await;
-            let error = result.as_ref().err();
-            let _ = reports.send(format!("shard {number}: {}", describe(error)));
-            result
-        })));
+        tasks.spawn(async move { report(&format!("shard {number}"), shard(number).await) });
     }
-    thread::spawn(move || {
-        context.run(|| {
-            let result = write_index();
-            let error = result.as_ref().err();
-            let _ = reports.send(format!("index thread: {}", describe(error)));
-        });
-    });
+    tasks.spawn_blocking(|| report("index", write_index()));
 
-    all_run.wait().await;
     let mut sum = 0;
-    for task in tasks {
-        sum += task.await.expect("a task does not panic")?;
+    while let Some(found) = tasks.join_next().await {
+        match found {
+            Ok(found) => sum += found,
+            Err(error) => {
+                tasks.shutdown().await;
+                return Err(error);
+            }
+        }
     }
     Ok(sum)
 }
@@ -72,16 +63,6 @@ fn describe(error: Option<&TimeoutError>) -> &'static str {
 
 #[tokio::main]
 async fn main() {
-    let (sender, mut receiver) = unbounded_channel();
-    let all_run = Arc::new(Barrier::new(4));
-    let found = search(sender, all_run).await;
+    let found = search().await;
     println!("search: {}", describe(found.as_ref().err()));
-
-    // `recv` returns `None` after the last task or thread has dropped its sender.
-    let mut reports = Vec::new();
-    while let Some(report) = receiver.recv().await {
-        reports.push(report);
-    }
-    reports.sort();
-    println!("{}", reports.join("\n"));
 }

@@ -11,10 +11,13 @@ mod own_process;
 mod panics;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/tenant.rs"]
+mod tenant;
 #[path = "../support/user_code.rs"]
 mod user_code;
 
 mod budgets_are_shared;
+mod call_tasks;
 mod context_is_restored;
 mod contexts_hold;
 mod deadline_arithmetic;

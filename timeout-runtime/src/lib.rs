@@ -40,6 +40,8 @@ mod token;
 mod unwind;
 pub mod workers;
 
+#[cfg(feature = "tokio")]
+pub use call::tasks::CallTasks;
 pub use context::propagator::add_propagator;
 pub use context::{CallContext, check};
 pub use event::listener::add_listener;

@@ -24,6 +24,8 @@ pub(crate) mod returned_future;
 mod start;
 #[cfg(feature = "tokio")]
 pub(crate) mod task;
+#[cfg(feature = "tokio")]
+pub(crate) mod tasks;
 mod verdict;
 pub(crate) mod view;
 pub(crate) mod waiter;

@@ -50,6 +50,12 @@ impl Propagated {
         }
     }
 
+    /// Runs `f` as `on_behalf`, with the captured state installed. Returns its panic.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn inside(&mut self, f: &mut dyn FnMut()) -> Option<Payload> {
+        self.on_behalf(|captures| captures.inside(f))
+    }
+
     /// Runs the operation inside the runtime of the caller and the captured context. Then calls
     /// `after` outside of both, with the operation's panic if it had one. The caller's muted
     /// functions stay muted in both.

@@ -149,11 +149,9 @@ impl TaskSide {
         let Self {
             frame, propagated, ..
         } = self;
-        propagated.on_behalf(|captures| {
-            captures.inside(&mut || {
-                let _inside = frame::enter(frame);
-                part();
-            })
+        propagated.inside(&mut || {
+            let _inside = frame::enter(frame);
+            part();
         })
     }
 
