@@ -1,8 +1,9 @@
 //! The ledger of events: one outcome event for each call, then at most one late event.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fmt::Display;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -144,21 +145,37 @@ pub(crate) fn longest_stop() -> Duration {
     })
 }
 
-const NO_OUTCOME: u8 = 1;
-const DECIDED: u8 = 2;
-const LATE: u8 = 3;
-
-/// The calls of one part, by their consecutive numbers.
-struct Page {
-    /// The number of the first call.
-    first: u64,
-    calls: Vec<AtomicU8>,
+/// What the events of a call have reported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reported {
+    Outcome,
+    Late,
 }
 
+/// The calls of one part.
+struct Page {
+    /// How many calls the part makes.
+    calls: usize,
+    /// Those that have an event, by their ids, in parts with a lock each.
+    reported: Vec<Mutex<HashMap<u64, Reported>>>,
+}
+
+/// The number of these parts. Consecutive ids are in different ones.
+const PARTS: u64 = 64;
+
 static PAGE: RwLock<Page> = RwLock::new(Page {
-    first: 1,
-    calls: Vec::new(),
+    calls: 0,
+    reported: Vec::new(),
 });
+
+impl Page {
+    /// Records that a call has reached `now`. Returns what it had reported before.
+    fn report(&self, call: u64, now: Reported) -> Option<Reported> {
+        let part = usize::try_from(call % PARTS).ok()?;
+        let mut part = self.reported.get(part)?.lock().ok()?;
+        part.insert(call, now)
+    }
+}
 
 static CALLS: [AtomicUsize; Way::EVERY.len()] = [const { AtomicUsize::new(0) }; Way::EVERY.len()];
 
@@ -177,20 +194,17 @@ pub(crate) fn record(event: &Event<'_>) {
     };
     EVENTS[way as usize][kind as usize].fetch_add(1, Ordering::Relaxed);
     let (from, to) = if kind.is_late() {
-        (DECIDED, LATE)
+        (Some(Reported::Outcome), Reported::Late)
     } else {
         let (count, _) = OUTCOMES.get();
         OUTCOMES.set((count + 1, Some(kind)));
-        (NO_OUTCOME, DECIDED)
+        (None, Reported::Outcome)
     };
-    let before = PAGE.read().ok().and_then(|page| {
-        let place = u64::from(event.call).checked_sub(page.first)?;
-        let call = page.calls.get(usize::try_from(place).ok()?)?;
-        Some(call.swap(to, Ordering::SeqCst))
-    });
-    if before != Some(from) {
-        breach(format!("repeated, too early, or without a call: {event}"));
+    let page = PAGE.read().unwrap_or_else(PoisonError::into_inner);
+    if page.report(event.call.into(), to) != from {
+        breach(format!("repeated, or before its outcome: {event}"));
     }
+    drop(page);
     let beside_limit = match kind {
         // A success returned by a poll in place counts even after the limit.
         Kind::Success if event.name == Way::AsyncInline.name() => false,
@@ -225,13 +239,17 @@ pub(crate) fn take_outcome() -> Option<Kind> {
 /// Starts a page for the next `calls` calls.
 pub(crate) fn turn_page(calls: usize) {
     let mut page = PAGE.write().unwrap_or_else(PoisonError::into_inner);
-    page.first += page.calls.len() as u64;
-    if page.calls.len() == calls {
-        page.calls
-            .iter_mut()
-            .for_each(|call| *call.get_mut() = NO_OUTCOME);
+    if page.calls == calls {
+        for part in &mut page.reported {
+            part.get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+        }
     } else {
-        page.calls = (0..calls).map(|_| AtomicU8::new(NO_OUTCOME)).collect();
+        // More than a part needs, so that none grows while memory is measured.
+        let part = || Mutex::new(HashMap::with_capacity(calls / 16 + 64));
+        page.reported = (0..PARTS).map(|_| part()).collect();
+        page.calls = calls;
     }
 }
 
@@ -246,17 +264,14 @@ fn count_events(way: Way, kinds: &[Kind]) -> usize {
 /// Reports a breach for each sum that does not add up when no call is in progress.
 pub(crate) fn audit() {
     let page = PAGE.read().unwrap_or_else(PoisonError::into_inner);
-    let lost = page
-        .calls
-        .iter()
-        .filter(|call| call.load(Ordering::SeqCst) == NO_OUTCOME);
-    match lost.count() {
-        0 => {}
-        lost => breach(format!(
-            "{lost} of {} calls have no outcome event",
-            page.calls.len()
-        )),
+    let parts = page.reported.iter();
+    let reported: usize = parts
+        .map(|part| part.lock().unwrap_or_else(PoisonError::into_inner).len())
+        .sum();
+    if reported != page.calls {
+        breach(format!("{} calls, {reported} with an event", page.calls));
     }
+    drop(page);
     for way in Way::EVERY {
         let name = way.name();
         let calls = CALLS[way as usize].load(Ordering::SeqCst);
