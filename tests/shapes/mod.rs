@@ -164,12 +164,14 @@ pub(crate) async fn pass_async(hangs: Hangs) -> Result<(), TimeoutError> {
     CancelToken::current().check()
 }
 
+/// A call of any type, so that the functions below are compiled once.
+pub(crate) type Polled<'a> = Pin<&'a mut dyn Future<Output = Option<u32>>>;
+
 /// Polls a call without a limit: to completion, or a few times if it hangs.
-pub(crate) fn poll_plain<T>(hangs: Hangs, call: impl Future<Output = Option<T>>) -> Option<T> {
+pub(crate) fn poll_plain(hangs: Hangs, mut call: Polled<'_>) -> Option<u32> {
     if hangs == Hangs::Not {
         return block_on(call);
     }
-    let mut call = pin!(call);
     for _ in 0..3 {
         let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending(), "the call does not hang");
@@ -178,7 +180,7 @@ pub(crate) fn poll_plain<T>(hangs: Hangs, call: impl Future<Output = Option<T>>)
 }
 
 /// Polls a call with a limit to completion. Panics if that takes too long.
-pub(crate) fn poll_limited<T>(call: impl Future<Output = Option<T>>) -> Option<T> {
+pub(crate) fn poll_limited(call: Polled<'_>) -> Option<u32> {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(runtime);
     let _inside = RUNTIME.enter();
     block_on(tokio::time::timeout(2 * SOON, call)).expect("the call never ended")
@@ -214,8 +216,8 @@ macro_rules! shapes {
     (@async $way:ident $run:literal |$hangs:ident, $log:ident| $call:expr) => {
         shapes! {
             @twice $way $run |$hangs, $log|
-            poll_plain($hangs, async { $call.await.number() }),
-            poll_limited(async { $call.await.number() })
+            poll_plain($hangs, std::pin::pin!(async { $call.await.number() })),
+            poll_limited(std::pin::pin!(async { $call.await.number() }))
         }
     };
     (@twice $way:ident $run:literal |$hangs:ident, $log:ident| $plain:expr, $limited:expr) => {

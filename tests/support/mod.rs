@@ -2,12 +2,13 @@
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
+use std::env;
 use std::fmt::{self, Debug, Formatter};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::{self, JoinHandle, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use timeout_runtime::{
@@ -45,6 +46,16 @@ pub fn short_limit() -> Duration {
 /// listeners whose limit is a second or more.
 pub fn past_short() -> Duration {
     short_limit() + Duration::from_millis(if short() < 1000 { 5 } else { 150 })
+}
+
+/// The number of rounds of a stress test: `some`, or `all` with the environment variable
+/// `TIMEOUT_TEST_ALL_ROUNDS`.
+pub fn rounds(some: usize, all: usize) -> usize {
+    if env::var_os("TIMEOUT_TEST_ALL_ROUNDS").is_some() {
+        all
+    } else {
+        some
+    }
 }
 
 /// A gate that stays closed until it is opened.
@@ -260,6 +271,10 @@ pub const TIMED: [Way; 4] = [
 
 pub const ASYNC: [Way; 3] = [Way::AsyncInline, Way::AsyncTask, Way::AsyncWorker];
 
+type BoxedOp<R> = Box<dyn FnOnce(CancelToken) -> R + Send>;
+
+type BoxedFuture<O> = Pin<Box<dyn Future<Output = O> + Send>>;
+
 impl Way {
     /// Whether the operation may outlive its call.
     pub fn abandons(self) -> bool {
@@ -277,6 +292,16 @@ impl Way {
         T: Send + 'static,
         E: Debug + Send + 'static,
     {
+        self.run_boxed(timeout, Box::new(op))
+    }
+
+    /// Boxes let the compiler generate one call for all operations with these types, not one for
+    /// each operation.
+    fn run_boxed<T, E>(self, timeout: &Timeout, op: BoxedOp<Result<T, E>>) -> Outcome<T, E>
+    where
+        T: Send + 'static,
+        E: Debug + Send + 'static,
+    {
         match self {
             Self::SyncWorker => timeout.outcome(op),
             Self::SyncInline => timeout.inline().outcome(op),
@@ -289,9 +314,21 @@ impl Way {
         self,
         timeout: &Timeout,
         op: impl FnOnce(CancelToken) -> F + Send + 'static,
-    ) -> Pin<Box<dyn Future<Output = Outcome<T, E>> + Send>>
+    ) -> BoxedFuture<Outcome<T, E>>
     where
         F: Future<Output = Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: Debug + Send + 'static,
+    {
+        self.start_boxed(timeout, Box::new(|token| Box::pin(op(token))))
+    }
+
+    fn start_boxed<T, E>(
+        self,
+        timeout: &Timeout,
+        op: BoxedOp<BoxedFuture<Result<T, E>>>,
+    ) -> BoxedFuture<Outcome<T, E>>
+    where
         T: Send + 'static,
         E: Debug + Send + 'static,
     {
@@ -354,15 +391,22 @@ pub fn waker(wake: impl Fn() + Send + Sync + 'static) -> Waker {
 
 /// Polls `future` to completion on this thread. Calls may be nested.
 pub fn block_on<O>(future: impl Future<Output = O>) -> O {
-    let this_thread = thread::current();
-    let waker = waker(move || this_thread.unpark());
-    let mut future = pin!(future);
+    poll_to_end(pin!(future))
+}
+
+/// Not generic over the future, so that few copies are compiled.
+fn poll_to_end<O>(mut future: Pin<&mut dyn Future<Output = O>>) -> O {
+    let waker = unparks(thread::current());
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(output) => return output,
             Poll::Pending => thread::park(),
         }
     }
+}
+
+fn unparks(thread: Thread) -> Waker {
+    waker(move || thread.unpark())
 }
 
 /// Polls `future` once; its waker opens `woken`.
