@@ -68,6 +68,7 @@ fn the_result_of_the_future_is_the_result_of_the_call() {
 #[test]
 fn a_future_that_hangs_is_dropped_at_the_limit() {
     let drops = Drops::default();
+    let recorder = record("returned_futures::plain");
     let start = Instant::now();
     for error in [
         block_on(plain(1, true, drops.value())).unwrap_err(),
@@ -79,6 +80,7 @@ fn a_future_that_hangs_is_dropped_at_the_limit() {
     }
     assert!(start.elapsed() >= 2 * LIMIT);
     assert_eq!(drops.count(), 2);
+    assert_eq!(recorder.kinds()[0], EventKind::TimedOut);
 }
 
 static EVALUATED: AtomicU64 = AtomicU64::new(0);

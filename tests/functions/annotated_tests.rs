@@ -25,6 +25,11 @@ mod subject {
         }
     }
 
+    fn give_up(_: TimeoutError) {
+        note("a_fallback_of_its_own");
+        panic!("given up");
+    }
+
     #[test]
     #[timeout(name = "on_tests", secs = 60)]
     fn test_above() {
@@ -47,9 +52,8 @@ mod subject {
 
     #[test]
     #[should_panic(expected = "given up")]
-    #[timeout(ms = 1, fallback = |_| panic!("given up"))]
+    #[timeout(ms = 1, fallback = give_up)]
     fn a_fallback_of_its_own() {
-        note("a_fallback_of_its_own");
         CancelToken::new().sleep(Duration::MAX).unwrap();
     }
 

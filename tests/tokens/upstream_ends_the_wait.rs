@@ -195,6 +195,7 @@ fn an_upstream_token_ends_the_call() {
 #[test]
 fn cancelling_the_calls_token_does_not_cancel_the_callers_token() {
     for way in EVERY_WAY {
+        let recorder = record("upstream::given");
         let request = CancelToken::new();
         let (inside, running) = mpsc::channel();
         let caller = {
@@ -204,5 +205,6 @@ fn cancelling_the_calls_token_does_not_cancel_the_callers_token() {
         running.recv_timeout(support::SOON).unwrap().cancel();
         assert!(caller.join().unwrap().unwrap_err().is_cancelled());
         assert!(!request.is_cancelled(), "{way:?}");
+        assert_eq!(recorder.wait_for(2)[0], EventKind::Cancelled, "{way:?}");
     }
 }
