@@ -1,13 +1,12 @@
 //! rustdoc shows the same signature and docs with and without the attribute.
 
+use crate::built;
 use std::collections::BTreeMap;
-use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/documented.rs");
+const PROGRAM: &str = include_str!("../programs/documented.rs");
 
 /// The beginning of the lines that are removed.
 const ATTRIBUTE: &str = "#[timeout_runtime::timeout(";
@@ -51,62 +50,25 @@ const SHOWN: [(&str, &str); 4] = [
 /// The text of each page, by its path.
 type Pages = BTreeMap<PathBuf, String>;
 
-fn rustdoc() -> OsString {
-    env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into())
-}
-
-fn directory(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documentation");
-    fs::create_dir_all(&directory).expect("a directory");
-    directory.join(name)
-}
-
-#[track_caller]
-fn run(command: &mut Command) {
+/// The pages of `program`, as `cargo doc` builds those of a program.
+fn documented(name: &str, program: &str) -> Pages {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documentation");
+    let folder = folder.join(name);
+    // Pages of an earlier run.
+    fs::remove_dir_all(&folder).ok();
+    fs::create_dir_all(&folder).expect("a folder");
+    let source = folder.join("documented.rs");
+    fs::write(&source, program).expect("a file");
+    let mut command = Command::new(built::tool("rustdoc"));
+    command.args(["--edition", "2024", "--crate-name", "documented"]);
+    command.args(["--crate-version", env!("CARGO_PKG_VERSION")]);
+    command.args(["--crate-type", "bin", "--document-private-items"]);
+    built::use_libraries(&mut command, &[built::runtime()]);
+    command.arg("--out-dir").arg(&folder).arg(&source);
     let output = command.output().expect("an installed program");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}:\n{said}");
-}
-
-/// The pages of the program. Cargo uses its own target directory, since the tests' one may be
-/// locked.
-fn annotated() -> Pages {
-    let target = directory("target");
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-    let mut command = Command::new(cargo);
-    command.args(["doc", "--offline", "--locked", "--no-deps"]);
-    command.args(["--package", "timeout-tests", "--bin", "documented"]);
-    command.current_dir(env!("CARGO_MANIFEST_DIR"));
-    command.env("RUSTDOC", rustdoc());
-    command.env("CARGO_TARGET_DIR", &target);
-    command
-        .env_remove("CARGO_BUILD_TARGET")
-        .env_remove("RUSTDOCFLAGS");
-    run(&mut command);
-    pages(&target.join("doc").join("documented"))
-}
-
-/// The pages of the program without its attributes.
-fn plain() -> Pages {
-    let program = fs::read_to_string(PROGRAM).expect("the program");
-    let is_kept = |line: &&str| !line.trim_start().starts_with(ATTRIBUTE);
-    let kept: Vec<&str> = program.lines().filter(is_kept).collect();
-    let (source, target) = (directory("documented.rs"), directory("plain"));
-    fs::write(&source, kept.join("\n")).expect("the program without its attributes");
-    // Pages of an earlier run.
-    fs::remove_dir_all(&target).ok();
-    let mut command = Command::new(rustdoc());
-    command.args(["--edition", "2024", "--crate-name", "documented"]);
-    command.args(["--crate-version", env!("CARGO_PKG_VERSION")]);
-    command.args([
-        "--crate-type",
-        "bin",
-        "--document-private-items",
-        "--out-dir",
-    ]);
-    command.arg(&target).arg(&source);
-    run(&mut command);
-    pages(&target.join("documented"))
+    pages(&folder.join("documented"))
 }
 
 fn pages(root: &Path) -> Pages {
@@ -149,7 +111,10 @@ fn text(page: &str) -> String {
 /// no added functions.
 #[test]
 fn rustdoc_shows_the_signature_of_the_plain_function() {
-    let (annotated, mut plain) = (annotated(), plain());
+    let is_kept = |line: &&str| !line.trim_start().starts_with(ATTRIBUTE);
+    let kept: Vec<&str> = PROGRAM.lines().filter(is_kept).collect();
+    let annotated = documented("annotated", PROGRAM);
+    let mut plain = documented("plain", &kept.join("\n"));
     for (path, pattern, name) in APART {
         let page = plain.get_mut(Path::new(path)).expect(path);
         assert!(page.contains(pattern), "{page}");

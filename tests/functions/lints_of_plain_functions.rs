@@ -1,15 +1,20 @@
 //! Lints find in annotated functions what they find in plain ones, and nothing else: every lint and
-//! group of rustc and clippy, as a warning, denied and forbidden, in each edition.
+//! group of rustc and clippy, as a warning in each edition, and forbidden.
 //!
 //! The functions are in `lints/functions.rs`. The compiler reads them as they are, and again
 //! without the attributes. What it reports is compared by lint and line. An `allow` in an expansion
-//! would be an error where its lint is forbidden.
+//! would be an error where its lint is forbidden. It would be in the expansion for every edition.
 
+use crate::built;
+use crate::concurrent::run_concurrently;
 use std::collections::BTreeSet;
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX, EXE_EXTENSION};
+use std::env::consts::EXE_EXTENSION;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use serde_json::Value;
 
@@ -21,8 +26,11 @@ const MODES: [(&str, &str); 4] = [
     ("2018", "--crate-type=lib"),
     ("2021", "--crate-type=lib"),
     ("2024", "--crate-type=lib"),
-    ("2024", "--test"),
+    ALL_OF,
 ];
+
+/// The mode in which all functions are compiled.
+const ALL_OF: (&str, &str) = ("2024", "--test");
 
 /// The prefix of a line that is used without the attribute only, such as one that binds the token.
 const PLAIN: &str = "//plain ";
@@ -53,14 +61,16 @@ type Reports = BTreeSet<(String, u64, String)>;
 /// A compiler.
 struct Driver {
     program: PathBuf,
-    /// The options for each level of lints.
-    levels: Vec<Vec<String>>,
+    /// The options that make all lints and groups warnings.
+    warned: Vec<String>,
+    /// The options that forbid all lints, and those that forbid all groups.
+    forbidden: [Vec<String>; 2],
 }
 
 impl Driver {
     /// rustc, and clippy where it is installed.
     fn all() -> Vec<Self> {
-        let rustc = PathBuf::from(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        let rustc = PathBuf::from(built::tool("rustc"));
         let sysroot = text_of(Command::new(&rustc).args(["--print", "sysroot"]));
         let sysroot = sysroot.expect("there is a compiler");
         let clippy = Path::new(sysroot.trim()).join("bin/clippy-driver");
@@ -77,43 +87,63 @@ impl Driver {
             let options = names.iter().flat_map(|name| [flag, name]);
             options.map(str::to_owned).collect()
         };
-        // An `allow` differs between a forbidden group and a forbidden lint.
-        let levels = vec![
-            level("-W", &[lints.clone(), groups.clone()].concat()),
-            level("-D", &lints),
-            level("-F", &lints),
-            level("-F", &groups),
-        ];
-        Some(Self { program, levels })
+        Some(Self {
+            program,
+            warned: level("-W", &[lints.clone(), groups.clone()].concat()),
+            // An `allow` differs between a forbidden group and a forbidden lint.
+            forbidden: [level("-F", &lints), level("-F", &groups)],
+        })
     }
 
     fn reports(&self, level: &[String], mode: (&str, &str), source: &Path) -> Reports {
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
         let (edition, kind) = mode;
-        let built = std::env::current_exe().expect("this program has a path");
-        let built = built.parent().expect("it is in a folder");
-        let external = |name: &str, prefix: &str, suffix: &str| {
-            format!("{name}={}", newest(built, prefix, suffix).display())
-        };
-        let output = Command::new(&self.program)
-            .args(["--edition", edition, "--error-format", "json"])
-            .args([kind, "--emit", "metadata", "--out-dir"])
-            .arg(source.parent().expect("it is in a folder"))
-            .arg("--extern")
-            .arg(external("timeout_runtime", "libtimeout_runtime-", ".rlib"))
-            .arg("--extern")
-            .arg(external(
-                "async_trait",
-                &format!("{DLL_PREFIX}async_trait-"),
-                DLL_SUFFIX,
-            ))
-            .arg("-L")
-            .arg(format!("dependency={}", built.display()))
-            .args(level)
-            .arg(source)
-            .output()
-            .expect("the compiler runs");
+        let mut command = Command::new(&self.program);
+        command.args(["--edition", edition, "--error-format", "json", kind]);
+        // Compilers that run at the same time write different files.
+        let run = RUNS.fetch_add(1, Ordering::Relaxed);
+        let metadata = source.with_extension(format!("{run}.rmeta"));
+        let emit = format!("metadata={}", metadata.display());
+        command.args(["--emit", &emit]);
+        built::use_libraries(
+            &mut command,
+            &[built::runtime(), built::macros("async_trait")],
+        );
+        command.args(level).arg(source);
+        let output = command.output().expect("the compiler runs");
+        fs::remove_file(metadata).ok();
         let text = String::from_utf8(output.stderr).expect("it writes text");
         text.lines().flat_map(reports).collect()
+    }
+
+    /// Compares the reports at one level and in one mode. Returns a line for each difference.
+    fn compare(&self, level: &[String], mode: (&str, &str), sources: &[PathBuf; 2]) -> Vec<String> {
+        let [annotated, unannotated] = sources;
+        let lines: Vec<_> = FUNCTIONS.lines().collect();
+        let line = |number: u64| lines[usize::try_from(number).expect("a small number") - 1];
+        let found = self.reports(level, mode, annotated);
+        let mut expected = self.reports(level, mode, unannotated);
+        expected.retain(|(_, number, _)| !line(*number).trim_start().starts_with(PLAIN));
+        let more = found
+            .difference(&expected)
+            .filter(|(lint, ..)| lint != CONTRADICTS)
+            .map(|report| ("only when annotated", report));
+        // Errors may end a compilation before all lints have run.
+        let is_warning = level.first().is_some_and(|flag| flag == "-W");
+        let less = expected
+            .difference(&found)
+            .filter(|(lint, ..)| is_warning && KEPT.contains(&lint.as_str()))
+            .map(|report| ("only when plain", report));
+        let mistakes = more.chain(less).map(|(which, (lint, number, text))| {
+            let (program, flag) = (self.program.display(), &level[0]);
+            let line = line(*number);
+            format!("{program} {mode:?} {flag}: {which}: {lint} {text} at {number}: {line}")
+        });
+        let mistakes = mistakes.collect();
+        // A compilation without errors ran to its end.
+        let of_lint = |lint: &str| expected.iter().any(|(found, ..)| found == lint);
+        assert!(of_lint("unused_variables") || !is_warning, "{expected:?}");
+        mistakes
     }
 }
 
@@ -147,20 +177,6 @@ fn names(help: &str) -> (Vec<String>, Vec<String>) {
         }
     }
     (lints, groups)
-}
-
-/// The library that was built last. Any build works: they differ in features only.
-fn newest(folder: &Path, prefix: &str, suffix: &str) -> PathBuf {
-    let files = fs::read_dir(folder).expect("it is a folder");
-    let files = files.map(|file| file.expect("it can be read").path());
-    let is_wanted = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(prefix) && name.ends_with(suffix))
-    };
-    files
-        .filter(is_wanted)
-        .max_by_key(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
-        .unwrap_or_else(|| panic!("no {prefix}*{suffix} in {}", folder.display()))
 }
 
 /// The reports in one line of a compiler's output.
@@ -220,42 +236,24 @@ fn an_annotated_function_has_the_lints_of_the_plain_one() {
     let [annotated, unannotated] = ["annotated.rs", "plain.rs"].map(|name| folder.join(name));
     fs::write(&annotated, FUNCTIONS).expect("it can be written");
     fs::write(&unannotated, plain(FUNCTIONS)).expect("it can be written");
-    let lines: Vec<_> = FUNCTIONS.lines().collect();
-    let line = |number: u64| lines[usize::try_from(number).expect("a small number") - 1];
+    let sources = [annotated, unannotated];
 
     let drivers = Driver::all();
     if drivers.len() == 1 {
         println!("without clippy, which is not installed");
     }
-    let mut mistakes = Vec::new();
+    let mut comparisons = Vec::new();
     for driver in &drivers {
-        for mode in MODES {
-            for level in &driver.levels {
-                let found = driver.reports(level, mode, &annotated);
-                let mut expected = driver.reports(level, mode, &unannotated);
-                expected.retain(|(_, number, _)| !line(*number).trim_start().starts_with(PLAIN));
-                let more = found
-                    .difference(&expected)
-                    .filter(|(lint, ..)| lint != CONTRADICTS)
-                    .map(|report| ("only when annotated", report));
-                // Errors may end a compilation before all lints have run.
-                let is_warning = level.first().is_some_and(|flag| flag == "-W");
-                let less = expected
-                    .difference(&found)
-                    .filter(|(lint, ..)| is_warning && KEPT.contains(&lint.as_str()))
-                    .map(|report| ("only when plain", report));
-                for (which, (lint, number, text)) in more.chain(less) {
-                    let (program, flag) = (driver.program.display(), &level[0]);
-                    mistakes.push(format!(
-                        "{program} {mode:?} {flag}: {which}: {lint} {text} at {number}: {}",
-                        line(*number)
-                    ));
-                }
-                // A compilation without errors ran to its end.
-                let of_lint = |lint: &str| expected.iter().any(|(found, ..)| found == lint);
-                assert!(of_lint("unused_variables") || !is_warning, "{expected:?}");
-            }
-        }
+        comparisons.extend(MODES.map(|mode| (driver, &driver.warned, mode)));
+        comparisons.extend(driver.forbidden.iter().map(|level| (driver, level, ALL_OF)));
     }
+    let mistakes = Mutex::new(Vec::new());
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    run_concurrently(threads, comparisons.len(), |place| {
+        let (driver, level, mode) = comparisons[place];
+        let found = driver.compare(level, mode, &sources);
+        mistakes.lock().expect("no panic").extend(found);
+    });
+    let mistakes = mistakes.into_inner().expect("no panic");
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }

@@ -1,6 +1,10 @@
 //! Tests of annotated functions: their behaviour, size, lints and documentation are those of the
 //! plain functions, also beside attributes of other crates.
 
+#[path = "../support/built.rs"]
+mod built;
+#[path = "../support/concurrent.rs"]
+mod concurrent;
 #[path = "../support/own_process.rs"]
 mod own_process;
 #[macro_use]

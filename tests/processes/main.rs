@@ -1,5 +1,7 @@
 //! Tests that run a program and check how its process ends, and of the helper for such tests.
 
+#[path = "../support/built.rs"]
+mod built;
 #[cfg(unix)]
 #[path = "../support/children.rs"]
 mod children;

@@ -1,29 +1,27 @@
 //! Calls in a program that is built with `panic = "abort"`.
 
-use crate::program;
+use crate::{built, program};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 
-/// Builds the program with `panic = "abort"` in its own target directory.
+/// Builds the program with `panic = "abort"`. Its dependencies are compiled with unwinding, as the
+/// standard library is; `.ci/run` compiles them without it too.
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("abort");
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-    let output = Command::new(cargo)
-        .args(["build", "--offline", "--locked"])
-        .args(["--package", "timeout-tests", "--bin", "aborts"])
-        .args(["--config", "profile.dev.panic = \"abort\""])
-        .arg("--target-dir")
-        .arg(&target)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env_remove("CARGO_BUILD_TARGET")
-        .output()
-        .expect("Cargo runs");
+    const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/aborts.rs");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join(format!("aborts{}", env::consts::EXE_SUFFIX));
+    let runtime = built::runtime();
+    let tokio = built::used_by(&runtime.1, "tokio");
+    let mut command = Command::new(built::tool("rustc"));
+    command.args(["--edition", "2024", "-C", "panic=abort"]);
+    built::use_libraries(&mut command, &[runtime, tokio]);
+    command.arg("-o").arg(&program).arg(SOURCE);
+    let output = command.output().expect("the compiler runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let name = format!("aborts{}", env::consts::EXE_SUFFIX);
-    target.join("debug").join(name)
+    program
 });
 
 fn run(place: &str) -> (ExitStatus, String) {

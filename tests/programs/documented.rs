@@ -20,6 +20,9 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 
+// The plain functions see the same traits.
+use timeout_runtime as _;
+
 /// Functions that run on a worker.
 pub mod on_worker {
     use super::*;
