@@ -1,6 +1,6 @@
 //! Compares the compiler's messages about mistakes in uses of `#[timeout]` and of `Timeout`. Each
 //! folder holds a family of rules, and each file one mistake. A correct use has the same file name
-//! if it shows the remedy.
+//! if it shows the remedy; `pass.rs` has the list of these.
 //!
 //! To rewrite the messages for review, run the tests with `TRYBUILD=overwrite`.
 
@@ -25,9 +25,17 @@ const BY_A_BOUND: [&str; 3] = [
 /// The mistake whose place is the attribute as a whole.
 const LEFT_OUT: &str = "args/limit-left-out";
 
+/// The list of the correct uses, which documentation tests compile and run.
+const CORRECT: &str = include_str!("pass.rs");
+
 #[test]
-fn correct_uses_compile() {
-    trybuild::TestCases::new().pass("pass/*/*.rs");
+fn every_correct_use_is_compiled() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for source in sources(&root.join("pass")) {
+        let name = source.strip_prefix(root).expect("the source is in `pass`");
+        let name = name.display().to_string().replace('\\', "/");
+        assert!(CORRECT.contains(&format!("{name:?}")), "{name}");
+    }
 }
 
 #[test]
@@ -42,19 +50,26 @@ fn each_mistake_is_reported_at_its_place() {
     }
 }
 
-/// Each mistake by name, with its source and its message.
-fn texts() -> Vec<(String, String, String)> {
-    let read = |path: &Path| fs::read_to_string(path).expect("the file can be read");
+/// The Rust files in the folders of `root`.
+fn sources(root: &Path) -> Vec<PathBuf> {
     let entries = |path: PathBuf| -> Vec<PathBuf> {
         let entries = fs::read_dir(path).expect("the path is a folder");
         entries
             .map(|entry| entry.expect("the entry can be read").path())
             .collect()
     };
+    let files = entries(root.to_owned()).into_iter().flat_map(entries);
+    files
+        .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+        .collect()
+}
+
+/// Each mistake by name, with its source and its message.
+fn texts() -> Vec<(String, String, String)> {
+    let read = |path: &Path| fs::read_to_string(path).expect("the file can be read");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fail");
-    let files = entries(root.clone()).into_iter().flat_map(entries);
-    let sources = files.filter(|path| path.extension().is_some_and(|end| end == "rs"));
-    sources
+    sources(&root)
+        .into_iter()
         .map(|source| {
             let name = source.strip_prefix(&root).expect("the source is in `fail`");
             let name = name.with_extension("").display().to_string();

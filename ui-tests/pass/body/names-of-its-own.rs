@@ -1,6 +1,4 @@
-//! The names that generated code needs may be redefined in the module of the function.
-
-#![allow(dead_code)]
+// The names that generated code needs may be redefined in the module of the function.
 
 mod shadowed {
     use timeout_runtime::{TimeoutError, timeout};

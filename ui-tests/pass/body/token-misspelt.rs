@@ -1,4 +1,4 @@
-//! A body that mentions its token gets it, wherever the mention is.
+// A body that mentions its token gets it, wherever the mention is.
 
 use timeout_runtime::{TimeoutError, timeout};
 

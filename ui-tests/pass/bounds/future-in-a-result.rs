@@ -1,5 +1,5 @@
-//! A value that waits for work elsewhere, such as a handle or the end of a channel, is a result.
-//! So is a future that is returned together with another value.
+// A value that waits for work elsewhere, such as a handle or the end of a channel, is a result.
+// So is a future that is returned together with another value.
 
 use std::pin::Pin;
 use std::sync::mpsc::Receiver;
