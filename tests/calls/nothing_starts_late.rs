@@ -1,5 +1,6 @@
 //! An operation does not start after its deadline or its cancellation.
 
+use crate::concurrent::at_once;
 use crate::support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -102,7 +103,7 @@ fn in_cancelled_call(
 #[test]
 fn a_call_nested_in_an_expired_call_does_not_start() {
     let outer = limit("nothing_starts_late::outer", short());
-    for outer_way in EVERY_WAY {
+    at_once(EVERY_WAY, |outer_way| {
         for inner_way in EVERY_WAY {
             let (outcome, runs) =
                 in_cancelled_call(&outer, outer_way, inner_way, |current| current);
@@ -112,7 +113,7 @@ fn a_call_nested_in_an_expired_call_does_not_start() {
             );
             assert_eq!(runs, 0, "{inner_way:?} in {outer_way:?}");
         }
-    }
+    });
 }
 
 #[test]

@@ -17,7 +17,6 @@ use concurrent::{must_return, run_concurrently};
 use random_calls::Scenario;
 use timeout_runtime::{CallStatus, add_listener};
 
-const SEEDS: usize = 20_000;
 const AT_ONCE: usize = 4;
 /// Number of runs of a seed from the environment variable.
 const AGAIN: usize = 500;
@@ -103,7 +102,7 @@ fn calls_that_end_close_to_their_limits_keep_the_rules() {
         return (0..AGAIN).for_each(|_| drop(try_seed(seed)));
     }
     let (start, seen) = (Instant::now(), Mutex::new(HashMap::new()));
-    run_concurrently(AT_ONCE, SEEDS, |seed| {
+    run_concurrently(AT_ONCE, support::rounds(2500, 20_000), |seed| {
         if start.elapsed() < ENOUGH {
             for outcome in try_seed(seed as u64) {
                 *seen.lock().unwrap().entry(outcome).or_insert(0) += 1;

@@ -61,11 +61,12 @@ thread_local! {
     static CONVERTS: Cell<Act> = const { Cell::new(Act::Nothing) };
 }
 
-/// Number of conversions.
-static CONVERSIONS: AtomicUsize = AtomicUsize::new(0);
+/// Number of conversions into each type.
+static ERRORS: AtomicUsize = AtomicUsize::new(0);
+static REPLIES: AtomicUsize = AtomicUsize::new(0);
 
-fn convert() {
-    CONVERSIONS.fetch_add(1, Ordering::SeqCst);
+fn convert(conversions: &AtomicUsize) {
+    conversions.fetch_add(1, Ordering::SeqCst);
     CONVERTS.replace(Act::Nothing).act();
 }
 
@@ -74,7 +75,7 @@ struct ConvertedError(Cause);
 
 impl From<TimeoutError> for ConvertedError {
     fn from(error: TimeoutError) -> Self {
-        convert();
+        convert(&ERRORS);
         Self(error.cause())
     }
 }
@@ -85,7 +86,7 @@ struct Reply(Option<Cause>);
 
 impl FromTimeout for Reply {
     fn from_timeout(error: TimeoutError) -> Self {
-        convert();
+        convert(&REPLIES);
         Self(Some(error.cause()))
     }
 
@@ -111,16 +112,21 @@ annotated! {
 
 /// The caller must convert the error once, after the outcome event.
 #[track_caller]
-fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Cause> + Copy) {
+fn conversions(
+    name: &'static str,
+    ways: &[Way],
+    conversions: &AtomicUsize,
+    call: impl Fn(Way) -> Option<Cause> + Copy,
+) {
     for &way in ways {
         for act in [Act::Panics, Act::ReEnters, Act::Nothing] {
             let recorder = record(name);
-            let before = CONVERSIONS.load(Ordering::SeqCst);
+            let before = conversions.load(Ordering::SeqCst);
             CONVERTS.set(act);
             let cause = caught(|| call(way));
             let expected = (act != Act::Panics).then_some(Some(Cause::TimedOut));
             assert_eq!(cause, expected, "{way:?}, {act:?}");
-            let made = CONVERSIONS.load(Ordering::SeqCst) - before;
+            let made = conversions.load(Ordering::SeqCst) - before;
             assert_eq!(made, 1, "{way:?}, {act:?}");
             // The late event of the operation follows.
             let events = recorder.wait_for(2);
@@ -131,12 +137,16 @@ fn conversions(name: &'static str, ways: &[Way], call: impl Fn(Way) -> Option<Ca
 
 // Fails if an error is converted under a lock, which a panic poisons.
 #[test]
-fn a_conversion_that_panics_or_makes_calls_changes_no_outcome() {
-    conversions("around::error", &EVERY_WAY, |way| {
+fn a_converted_error_that_panics_or_makes_calls_changes_no_outcome() {
+    conversions("around::error", &EVERY_WAY, &ERRORS, |way| {
         converted_error::call(way).err().map(|fault| fault.0)
     });
+}
+
+#[test]
+fn a_return_type_that_panics_or_makes_calls_changes_no_outcome() {
     // A success of an inline poll is never late, so no conversion replaces it.
-    conversions("around::reply", &TIMED, |way| reply::call(way).0);
+    conversions("around::reply", &TIMED, &REPLIES, |way| reply::call(way).0);
 }
 
 /// An argument that acts and is counted when it is dropped.

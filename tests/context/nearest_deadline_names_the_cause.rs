@@ -1,5 +1,6 @@
 //! The nearest deadline or cancellation is the cause of an outcome.
 
+use crate::concurrent::at_once;
 use crate::support;
 use std::future::pending;
 use std::sync::mpsc;
@@ -54,7 +55,7 @@ fn an_inherited_limit_is_a_deadline_for_the_nested_call_and_a_timeout_for_its_ow
         limit("nearest_end::outer", short()),
         limit("nearest_end::inner", LONG),
     );
-    for outer_way in EVERY_WAY {
+    at_once(EVERY_WAY, |outer_way| {
         for inner_way in EVERY_WAY {
             assert_eq!(
                 nested((outer_way, &outer), (inner_way, &inner)),
@@ -62,7 +63,7 @@ fn an_inherited_limit_is_a_deadline_for_the_nested_call_and_a_timeout_for_its_ow
                 "{inner_way:?} in {outer_way:?}"
             );
         }
-    }
+    });
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn a_shorter_nested_limit_is_a_timeout_there_and_a_failure_of_the_enclosing_call
         limit("nearest_end::outer", LONG),
         limit("nearest_end::inner", short()),
     );
-    for outer_way in EVERY_WAY {
+    at_once(EVERY_WAY, |outer_way| {
         for inner_way in EVERY_WAY {
             assert_eq!(
                 nested((outer_way, &outer), (inner_way, &inner)),
@@ -79,7 +80,7 @@ fn a_shorter_nested_limit_is_a_timeout_there_and_a_failure_of_the_enclosing_call
                 "{inner_way:?} in {outer_way:?}"
             );
         }
-    }
+    });
 }
 
 /// Paused time stands still between two polls, so both limits end at the same instant.

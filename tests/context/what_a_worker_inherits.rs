@@ -1,5 +1,6 @@
 //! An operation on another thread inherits deadline, token and Tokio runtime, and no thread-locals.
 
+use crate::concurrent::at_once;
 use crate::support;
 use std::cell::{Cell, RefCell};
 use std::error::Error;
@@ -208,7 +209,7 @@ fn an_operation_inherits_the_deadline_and_the_token_of_the_context() {
 /// The context of the outer call must reach the inner one over two threads.
 #[test]
 fn the_deadline_and_the_token_propagate_from_worker_to_worker() {
-    for outer in APART {
+    at_once(APART, |outer| {
         for inner in EVERY_WAY {
             let (sender, ended) = mpsc::channel();
             let outcome = outer.run(
@@ -228,7 +229,7 @@ fn the_deadline_and_the_token_propagate_from_worker_to_worker() {
                 "{outer:?}, {inner:?}: {nested:?}"
             );
         }
-    }
+    });
 }
 
 /// A context must not leak into threads and tasks that the user starts.

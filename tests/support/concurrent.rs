@@ -27,6 +27,16 @@ pub fn must_return<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
         .unwrap_or_else(|payload| resume_unwind(payload))
 }
 
+/// Runs `work` once for each item, on as many concurrent threads.
+pub fn at_once<T: Send, const N: usize>(items: [T; N], work: impl Fn(T) + Sync) {
+    let work = &work;
+    thread::scope(|scope| {
+        for item in items {
+            scope.spawn(move || work(item));
+        }
+    });
+}
+
 /// Runs `work` once for each number below `rounds`, spread over `threads` concurrent threads.
 pub fn run_concurrently(threads: usize, rounds: usize, work: impl Fn(usize) + Sync) {
     let work = &work;

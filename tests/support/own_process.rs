@@ -8,7 +8,6 @@
 use std::any::type_name;
 use std::env;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 /// The environment variable with the name of the test for which a process was started.
 const TEST: &str = "TIMEOUT_TEST_IN_OWN_PROCESS";
@@ -16,16 +15,13 @@ const TEST: &str = "TIMEOUT_TEST_IN_OWN_PROCESS";
 /// Runs `test` in a new process. Panics with the output of that process if `test` panics.
 ///
 /// `test` is a closure of the calling test. The new process is this test program, with the name of
-/// the calling test as its argument. One such process runs at a time, so that none slows another.
+/// the calling test as its argument.
 #[track_caller]
 pub fn in_own_process<F: FnOnce()>(test: F) {
-    static TURN: Mutex<()> = Mutex::new(());
-
     let name = name_of::<F>();
     if env::var(TEST).is_ok_and(|started_for| started_for == name) {
         return test();
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let program = env::current_exe().expect("this program has a path");
     let output = Command::new(program)
         .args([name, "--exact", "--include-ignored", "--show-output"])

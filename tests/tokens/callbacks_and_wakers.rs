@@ -1,5 +1,6 @@
 //! Callbacks and wakers that panic, block or re-enter change no outcome.
 
+use crate::concurrent::at_once;
 use crate::support;
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +46,7 @@ fn a_panicking_callback_does_not_prevent_other_callbacks() {
 
 #[test]
 fn a_blocking_callback_delays_neither_its_call_nor_others() {
-    for way in EVERY_WAY {
+    at_once(EVERY_WAY, |way| {
         let (entered, release) = (Gate::new(), Gate::new());
         let (is_in, held) = (entered.clone(), release.clone());
         let outcome = way.run(&limit("callbacks::blocks", short()), move |token| {
@@ -63,7 +64,7 @@ fn a_blocking_callback_delays_neither_its_call_nor_others() {
             times_out(other, "callbacks::beside_a_block");
         }
         release.open();
-    }
+    });
 }
 
 /// A callback may use its own token without restriction.

@@ -1,5 +1,6 @@
 //! `CancelToken` outside and inside calls: cancellation, equality, callbacks and waits.
 
+use crate::concurrent::at_once;
 use crate::support;
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -425,7 +426,7 @@ fn a_guard_cancels_when_it_is_dropped_unless_it_is_disarmed() {
 /// For an inline sync call, the waiters themselves observe the deadline.
 #[test]
 fn a_deadline_reaches_every_kind_of_wait() {
-    for way in EVERY_WAY {
+    at_once(EVERY_WAY, |way| {
         for wait in [
             |token: &CancelToken| token.wait_timeout(Duration::MAX),
             |token: &CancelToken| {
@@ -454,7 +455,7 @@ fn a_deadline_reaches_every_kind_of_wait() {
             let outcome = way.run(&timeout, move |token| Ok::<_, TimeoutError>(wait(&token)));
             assert_eq!(outcome.success(), Some(Some(Cause::TimedOut)), "{way:?}");
         }
-    }
+    });
 }
 
 #[test]

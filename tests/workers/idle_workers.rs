@@ -72,16 +72,16 @@ fn thread_of(way: Way) -> ThreadId {
 #[test]
 fn no_job_is_lost_to_a_worker_that_ends() {
     in_own_process(|| {
-        const ROUNDS: usize = 10_000;
         const THREADS: usize = 4;
 
+        let rounds = support::rounds(2000, 10_000);
         for keep_alive in [Duration::ZERO, Duration::from_millis(1)] {
             set_keep_alive(keep_alive);
             let (same, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
             run_concurrently(THREADS, THREADS, |_| {
                 const STEP: Duration = Duration::from_micros(5);
                 let (mut last, mut pause) = (None, keep_alive);
-                for _ in 0..ROUNDS / THREADS {
+                for _ in 0..rounds / THREADS {
                     let thread = thread_of(Way::SyncWorker);
                     // Searches for the pause after which the worker is about to end.
                     if last.replace(thread) == Some(thread) {
@@ -99,7 +99,7 @@ fn no_job_is_lost_to_a_worker_that_ends() {
             });
             let (same, other) = (same.into_inner(), other.into_inner());
             assert!(
-                same > ROUNDS / 100 && other > ROUNDS / 100,
+                same > rounds / 100 && other > rounds / 100,
                 "{keep_alive:?}: {same} jobs met the worker of the one before, {other} did not"
             );
         }

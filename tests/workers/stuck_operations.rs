@@ -10,7 +10,7 @@ use std::{hint, thread};
 use support::{eventually, limit, record};
 use timeout_runtime::{EventKind, Outcome, TimeoutError, workers};
 
-const CALLS: usize = 50;
+const CALLS: usize = 10;
 
 fn abandoned(name: &str) -> usize {
     workers::abandoned()
