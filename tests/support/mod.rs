@@ -6,7 +6,7 @@ use std::env;
 use std::fmt::{self, Debug, Formatter};
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread, ThreadId};
 use std::time::{Duration, Instant};
@@ -22,23 +22,19 @@ pub const LONG: u64 = 60_000;
 /// The time after which a wait of a test fails.
 pub const SOON: Duration = Duration::from_secs(40);
 
-/// A limit in milliseconds that an operation can start within: a multiple of the time that the
-/// machine needs to start a thread while this test runs. A busy machine may need a hundred times
-/// as long to start a runtime and a task in it.
+/// A limit in milliseconds that an operation can start within, also on a busy machine: a multiple
+/// of the time that this machine needs to start a thread.
 pub fn short() -> u64 {
-    thread_local! {
-        /// Measured once by each thread, and so by each test.
-        static SHORT: u64 = {
-            let start_a_thread = |_| {
-                let start = Instant::now();
-                thread::spawn(|| {}).join().unwrap();
-                start.elapsed()
-            };
-            let longest = (0..20).map(start_a_thread).max().unwrap_or_default();
-            u64::try_from(longest.as_micros() / 10).map_or(200, |ms| ms.clamp(200, 5000))
+    static SHORT: LazyLock<u64> = LazyLock::new(|| {
+        let start_a_thread = |_| {
+            let start = Instant::now();
+            thread::spawn(|| {}).join().unwrap();
+            start.elapsed()
         };
-    }
-    SHORT.with(|short| *short)
+        let longest = (0..20).map(start_a_thread).max().unwrap_or_default();
+        u64::try_from(longest.as_millis()).map_or(200, |ms| (20 * ms).clamp(200, 10_000))
+    });
+    *SHORT
 }
 
 /// [`short`] as a duration.
