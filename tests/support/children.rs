@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use timeout_runtime::CancelToken;
@@ -72,11 +73,10 @@ pub struct Signal(PathBuf);
 impl Signal {
     /// Tells `command` the path of the file in the variable `variable`.
     pub fn new(command: &mut Command, variable: &str) -> Self {
-        let name = format!(
-            "{}-{}-{variable}",
-            process::id(),
-            thread::current().name().unwrap_or("test").replace(':', "-")
-        );
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{number}-{variable}", process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::remove_file(&path).ok();
         command.env(variable, &path);
