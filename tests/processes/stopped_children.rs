@@ -76,8 +76,8 @@ fn a_cancellation_kills_the_child_and_all_processes_of_its_group() {
 #[test]
 fn a_process_of_the_group_that_outlives_the_child_and_holds_its_pipe_is_killed() {
     // The process has another parent once the child has exited.
-    let script = "sh -c 'while [ \"$(ps -o ppid= -p $$)\" -eq $PPID ]; do :; done; sleep 0.05; \
-                  touch \"$READY\"; exec sleep 600' & echo $$ $!";
+    let script = "sh -c 'while [ \"$(ps -o ppid= -p $$)\" -eq $0 ]; do :; done; sleep 0.05; \
+                  touch \"$READY\"; exec sleep 600' $$ & echo $$ $!";
     let stdout = stopped_output(script, NO_GRACE);
     let &[child, grandchild] = &ids(&stdout)[..] else {
         panic!("{stdout:?}");
