@@ -22,8 +22,8 @@ const FIRST_STEP: Duration = Duration::from_micros(50);
 /// The longest pause.
 const LONGEST_STEP: Duration = Duration::from_millis(10);
 
-/// How long a caller waits for a killed child to be reaped. Only a process that hangs inside the
-/// system takes longer. The timer reaps it when it is gone.
+/// How long a caller waits for a killed child to be reaped. A process takes longer if it hangs
+/// inside the system, or if it has to wait for a core. The timer reaps it when it is gone.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A running child process. Created by [`Process::spawn`](super::Process::spawn).
@@ -84,7 +84,8 @@ impl Child {
     /// # Errors
     ///
     /// - [`Error::Stopped`] if the token is cancelled before the child has exited. The processes
-    ///   are killed then, and the child is reaped.
+    ///   are killed then, and the child is reaped. If the system needs longer than 100 ms to end
+    ///   it, it is reaped after that.
     /// - [`Error::Io`] if the child cannot be waited for.
     pub fn wait(&mut self) -> Result<ExitStatus, Error> {
         if let Some(status) = self.status {
