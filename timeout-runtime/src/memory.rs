@@ -1,7 +1,7 @@
 //! Collections that release memory after removals: [`Shrink`] for `std` collections, and [`Table`],
 //! a map in the order of insertion, whose keys are never used again.
 
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
 /// A collection of at most this capacity never shrinks.
@@ -37,7 +37,6 @@ macro_rules! shrink {
 shrink! {
     [T] Vec<T>;
     [T] VecDeque<T>;
-    [T: Ord] BinaryHeap<T>;
     [K: Eq + Hash, V, S: BuildHasher] HashMap<K, V, S>;
 }
 
@@ -83,10 +82,6 @@ impl<T> Table<T> {
         // Some gaps before it were closed.
         let before = &self.places[..latest];
         before.binary_search_by_key(&key, |(key, _)| *key).ok()
-    }
-
-    pub(crate) fn contains(&self, key: u64) -> bool {
-        self.find(key).is_some_and(|at| self.places[at].1.is_some())
     }
 
     pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut T> {
@@ -161,7 +156,6 @@ mod tests {
                     _ => Some(random.u64(..=table.last_key + 1)),
                 };
                 let key = key.unwrap_or(u64::MAX);
-                assert_eq!(table.contains(key), expected.contains_key(&key));
                 assert_eq!(table.get_mut(key).copied(), expected.get(&key).copied());
                 assert_eq!(table.remove(key), expected.remove(&key));
             }

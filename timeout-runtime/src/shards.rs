@@ -2,31 +2,29 @@
 
 use std::cell::Cell;
 
-use crate::sync::{AtomicUsize, IS_MODEL, Ordering, const_thread_local, one_per_process};
+use crate::sync::{AtomicUsize, IS_MODEL, Ordering, OwnLine, const_thread_local, one_per_process};
 
-/// The number of values. Up to this many threads have a value each.
-pub(crate) const COUNT: usize = if IS_MODEL { 2 } else { 64 };
+/// The number of values where many threads are expected. Up to this many threads have one each.
+pub(crate) const MANY: usize = if IS_MODEL { 2 } else { 64 };
 
 /// Values of the same kind. Each thread uses one of them.
-pub(crate) struct Shards<T>(pub(crate) [Shard<T>; COUNT]);
-
-/// Padded to a cache line to avoid false sharing.
-#[repr(align(128))]
-pub(crate) struct Shard<T>(pub(crate) T);
+pub(crate) struct Shards<T, const COUNT: usize = MANY>(pub(crate) [OwnLine<T>; COUNT]);
 
 /// Creates `Shards` whose values are `$init` each.
 #[cfg(not(all(test, any(timeout_loom, timeout_shuttle))))]
 macro_rules! shards {
-    ($init:expr) => {
-        $crate::shards::Shards([const { $crate::shards::Shard($init) }; $crate::shards::COUNT])
+    ($init:expr; $count:expr) => {
+        $crate::shards::Shards([const { $crate::sync::OwnLine($init) }; $count])
     };
 }
 
 /// Creates `Shards` in a model, whose primitives are created at run time.
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
 macro_rules! shards {
-    ($init:expr) => {
-        $crate::shards::Shards(std::array::from_fn(|_| $crate::shards::Shard($init)))
+    ($init:expr; $count:expr) => {
+        $crate::shards::Shards::<_, { $count }>(std::array::from_fn(|_| {
+            $crate::sync::OwnLine($init)
+        }))
     };
 }
 
@@ -38,32 +36,45 @@ one_per_process! {
 }
 
 const_thread_local! {
-    /// The index of this thread's shard, once it has used one.
-    static INDEX: Cell<Option<usize>> = Cell::new(None);
+    /// The number of this thread, once it has used shards.
+    static NUMBER: Cell<Option<usize>> = Cell::new(None);
 }
 
-/// The index of this thread's shard. Threads take the shards in turns.
+/// The number of this thread. Threads are numbered in the order of their first use of shards.
 #[inline]
-fn index() -> usize {
-    INDEX.with(|index| {
-        index.get().unwrap_or_else(|| {
-            let next = THREADS.fetch_add(1, Ordering::Relaxed) % COUNT;
-            index.set(Some(next));
+fn number() -> usize {
+    NUMBER.with(|number| {
+        number.get().unwrap_or_else(|| {
+            let next = THREADS.fetch_add(1, Ordering::Relaxed);
+            number.set(Some(next));
             next
         })
     })
 }
 
-impl<T> Shards<T> {
+impl<T, const COUNT: usize> Shards<T, COUNT> {
     /// The value of this thread, which few other threads use, if any.
     #[inline]
     pub(crate) fn mine(&self) -> &T {
-        &self.0[index()].0
+        self.own().1
+    }
+
+    /// As `mine`, with its index. Threads take the values in turns.
+    #[inline]
+    pub(crate) fn own(&self) -> (usize, &T) {
+        let index = number() % COUNT;
+        (index, self.at(index))
+    }
+
+    /// The value at `index`.
+    #[inline]
+    pub(crate) fn at(&self, index: usize) -> &T {
+        &self.0[index].0
     }
 
     /// The values of all threads.
     pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|Shard(value)| value)
+        self.0.iter().map(|OwnLine(value)| value)
     }
 }
 
@@ -76,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_thread_always_uses_the_same_value() {
-        let shards: Shards<AtomicUsize> = shards!(AtomicUsize::new(0));
+        let shards: Shards<AtomicUsize> = shards!(AtomicUsize::new(0); MANY);
         for _ in 0..3 {
             shards.mine().fetch_add(1, Ordering::Relaxed);
         }
@@ -92,16 +103,16 @@ mod tests {
 
     #[test]
     fn as_many_threads_as_values_use_different_values() {
-        let shards: Shards<AtomicUsize> = shards!(AtomicUsize::new(0));
+        let shards: Shards<AtomicUsize> = shards!(AtomicUsize::new(0); MANY);
         // Other tests take numbers at the same time, so this counts the values, not their users.
         thread::scope(|scope| {
-            for _ in 0..4 * COUNT {
+            for _ in 0..4 * MANY {
                 scope.spawn(|| shards.mine().fetch_add(1, Ordering::Relaxed));
             }
         });
         let used = shards
             .all()
             .filter(|value| value.load(Ordering::Relaxed) > 0);
-        assert!(used.count() > COUNT / 2);
+        assert!(used.count() > MANY / 2);
     }
 }

@@ -11,6 +11,7 @@ mod chosen {
     use std::sync::{MutexGuard, PoisonError};
     use std::time::{Duration, Instant};
 
+    pub(crate) use super::atomic_u64::AtomicU64 as AtomicNanos;
     pub(crate) use std::sync::Mutex;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
     pub(crate) use std::thread;
@@ -60,6 +61,7 @@ mod chosen {
 mod chosen {
     pub(crate) use super::model_env::{Condvar, now, thread};
     pub(crate) use loom::sync::Mutex;
+    pub(crate) use loom::sync::atomic::AtomicU64 as AtomicNanos;
     pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
     pub(crate) use loom::{lazy_static, thread_local};
 
@@ -96,6 +98,7 @@ mod chosen {
 mod chosen {
     pub(crate) use super::model_env::{Condvar, now, thread};
     pub(crate) use shuttle::sync::Mutex;
+    pub(crate) use shuttle::sync::atomic::AtomicU64 as AtomicNanos;
     pub(crate) use shuttle::sync::atomic::{
         AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering,
     };
@@ -111,6 +114,10 @@ mod atomic_u64;
 
 pub(crate) use atomic_u64::AtomicU64;
 pub(crate) use chosen::*;
+
+/// Padded to a cache line to avoid false sharing.
+#[repr(align(128))]
+pub(crate) struct OwnLine<T>(pub(crate) T);
 
 /// Declares a thread-local that is initialized at compile time.
 ///

@@ -25,7 +25,9 @@ use std::sync::Arc;
 
 use crate::event::WorkerName;
 use crate::sync::thread;
-use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, const_fn, lock};
+use crate::sync::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, OwnLine, const_fn, lock,
+};
 use crate::threads::parking::Parker;
 use crate::time::Clock;
 use crate::time::Tick;
@@ -44,10 +46,6 @@ const GONE: u8 = 5;
 /// For one in so many jobs the caller parks without spinning: two threads that spin for each other
 /// must not keep all others from their cores.
 const STREAK: u32 = 256;
-
-/// Padded to a cache line to avoid false sharing.
-#[repr(align(128))]
-struct OwnLine<T>(T);
 
 pub(crate) struct Worker<J> {
     slot: OwnLine<JobSlot<J>>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::forked;
 use crate::memory::Shrink;
-use crate::shards::{Shards, shards};
+use crate::shards::{self, Shards, shards};
 use crate::sync::{AtomicU64, AtomicUsize, Lock, Mutex, Ordering, const_fn, lock, try_lock};
 use crate::unwind::{self, Kept};
 
@@ -91,7 +91,7 @@ impl<T: ?Sized> Registry<T> {
         /// An empty registry.
         pub(crate) fn new() -> Self {
             Self {
-                lists: shards!(Mutex::new(Vec::new())),
+                lists: shards!(Mutex::new(Vec::new()); shards::MANY),
                 count: AtomicUsize::new(0),
                 change: Mutex::new(()),
             }

@@ -39,6 +39,13 @@ mod locked {
             *held = before.wrapping_add(value);
             before
         }
+
+        pub(crate) fn fetch_min(&self, value: u64, _: Ordering) -> u64 {
+            let mut held = lock(&self.0);
+            let before = *held;
+            *held = before.min(value);
+            before
+        }
     }
 }
 
@@ -66,5 +73,8 @@ mod tests {
             }
         });
         assert_eq!(number.load(Ordering::Relaxed), 4001);
+        assert_eq!(number.fetch_min(5000, Ordering::Relaxed), 4001);
+        assert_eq!(number.fetch_min(7, Ordering::Relaxed), 4001);
+        assert_eq!(number.load(Ordering::Relaxed), 7);
     }
 }

@@ -78,6 +78,11 @@ pub(crate) fn now() -> Instant {
     *START + Duration::from_nanos(now)
 }
 
+/// As `now`. In loom, a plain load can return an old time, and this cannot.
+pub(crate) fn latest() -> Instant {
+    *START + Duration::from_nanos(ENV.now.fetch_add(0, SeqCst))
+}
+
 /// Advances the clock, and wakes the threads whose park time has passed.
 pub(crate) fn advance(by: Duration) {
     let by = nanos(by);

@@ -1,30 +1,48 @@
-//! [`Timer`]: a lazily started thread for the deadlines that no parked caller watches.
+//! [`Timer`]: lazily started threads for the deadlines that no parked caller watches.
 //!
 //! ```text
-//!   keeper: sleeps until the next alarm ──► fires it ──► looks at the queue again
-//!   deputy: checks now and then while alarms fire ──► one takes too long ──► becomes the keeper
+//!   arming thread ──► its shard ──► earlier than all others? ──► unparks the keeper
+//!
+//!   keeper    ┌──► collects due alarms from all shards ──► fires them one by one ──┐
+//!             │          │ none are due                                            │
+//!             │          └──► parks until the earliest one ──┐                     │
+//!             └──────────────────────────────────────────────┴─────────────────────┘
+//!
+//!   deputy: asleep ── alarms begin to fire ──► checks at intervals ── none fires ──► asleep
+//!                                                  │
+//!                                                  └─ one blocks ──► becomes the keeper
 //! ```
 //!
-//! 1. An alarm fires at or after its time, once, unless it is disarmed before.
-//! 2. A new alarm wakes the keeper only if it is earlier than all others.
-//! 3. No alarm fires under the lock. An alarm whose code blocks holds up no other: the deputy takes
-//!    over while others are armed.
+//! 1. An alarm fires at or after its time, once, unless it is disarmed before. Alarms that one
+//!    thread arms for the same time fire in the order in which it arms them.
+//! 2. A thread arms its alarms in one shard; the key names the shard. An alarm that is not earlier
+//!    than all others writes to no memory that is shared by all threads.
+//! 3. *Insert, then read `earliest`*; the keeper resets `earliest`, then collects. If the keeper
+//!    has collected from a shard before an alarm is inserted there, that shard's lock makes the
+//!    reset visible to the arming thread, which then lowers `earliest` and unparks the keeper.
+//! 4. No alarm fires under a lock. An alarm whose code blocks holds up no other: the deputy takes
+//!    over while others are collected or armed.
 
-mod queue;
+mod slab;
+mod wheel;
 
+use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::memory::Table;
-use crate::sync::{AtomicU32, Mutex, Ordering, const_fn, lock};
+use crate::memory::Shrink;
+use crate::shards::{Shards, shards};
+use crate::sync::{
+    AtomicBool, AtomicNanos, AtomicU32, IS_MODEL, Mutex, Ordering, OwnLine, const_fn, lock,
+};
 use crate::threads::parking::{self, Parker};
 use crate::time::Tick;
 use crate::{forked, threads, unwind};
 
-pub(crate) use queue::Key;
-use queue::{Entry, Queue};
+use wheel::{EntryKey, Wheel};
 
 /// What an alarm does.
 pub(crate) enum Alarm<F> {
@@ -40,90 +58,110 @@ pub(crate) trait Fire: Send + 'static {
     fn fire(self);
 }
 
-/// What a thread of the timer does.
-#[derive(Clone, Copy)]
-enum Sleep {
-    /// It is about to look at the queue, or fires an alarm.
-    Awake,
-    /// Without end, if no alarm is armed.
-    Until(Tick),
+/// Identifies an armed alarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    serial: NonZeroU32,
+    /// The index in its shard, times the number of shards, plus the number of the shard.
+    place: u32,
 }
 
-struct Thread {
-    parker: Arc<Parker>,
-    sleep: Sleep,
-}
+impl Key {
+    fn new(shard: usize, entry: EntryKey) -> Option<Self> {
+        Some(Self {
+            serial: entry.serial,
+            place: entry.index.checked_mul(SHARDS)? + u32::try_from(shard).ok()?,
+        })
+    }
 
-impl Thread {
-    /// Makes the thread look again by `at`. Returns the parker to unpark for that, once the lock is
-    /// free.
-    fn look_by(&mut self, at: Tick) -> Option<Arc<Parker>> {
-        let sleeps_on = match self.sleep {
-            Sleep::Awake => true,
-            Sleep::Until(until) => until <= at,
-        };
-        if sleeps_on {
-            return None;
+    fn shard(self) -> usize {
+        (self.place % SHARDS) as usize
+    }
+
+    fn entry(self) -> EntryKey {
+        EntryKey {
+            index: self.place / SHARDS,
+            serial: self.serial,
         }
-        self.sleep = Sleep::Awake;
-        Some(Arc::clone(&self.parker))
     }
 }
 
-/// The alarms of this process, and the threads that fire them.
-pub(crate) struct Timer<F> {
-    state: Mutex<State<F>>,
-    /// How many alarms have fired. It wraps around.
-    fired_alarms: AtomicU32,
-}
+/// Few enough to be locked one after another each time the keeper wakes up.
+const SHARDS: u32 = if IS_MODEL { 2 } else { 16 };
 
-struct State<F> {
-    queue: Queue,
-    armed: Table<Alarm<F>>,
-    keeper: Option<Thread>,
-    /// Since when the keeper runs code of an alarm, which may block.
-    firing: Option<Tick>,
-    /// Whether an alarm has fired since the deputy looked last.
-    has_fired: bool,
-    deputy: Option<Thread>,
-}
+/// How many due alarms the keeper collects from a shard under one hold of its lock.
+const BATCH: usize = if IS_MODEL { 2 } else { 256 };
 
 /// An alarm whose code runs for longer blocks the keeper. The deputy checks at this interval.
 const STUCK: Duration = Duration::from_millis(10);
+
+/// The alarms of this process, and the threads that fire them.
+pub(crate) struct Timer<F> {
+    shards: Shards<Mutex<Wheel<Alarm<F>>>, { SHARDS as usize }>,
+    /// No armed alarm is earlier, except while the keeper or the arming thread is about to look.
+    earliest: OwnLine<AtomicNanos>,
+    /// How many times due alarms were collected. It wraps around.
+    batches: OwnLine<AtomicU32>,
+    threads: OwnLine<Mutex<Threads<F>>>,
+    has_keeper: AtomicBool,
+}
+
+struct Threads<F> {
+    keeper: Option<Arc<Parker>>,
+    deputy: Option<Deputy>,
+    /// Collected alarms that are still to be fired.
+    due: VecDeque<Alarm<F>>,
+    /// Whether the keeper runs code of an alarm, which may block.
+    is_firing: bool,
+    /// Whether an alarm began to fire since the deputy checked last.
+    has_fired: bool,
+}
+
+struct Deputy {
+    parker: Arc<Parker>,
+    is_asleep: bool,
+}
 
 impl<F: Fire> Timer<F> {
     const_fn! {
         pub(crate) fn new() -> Self {
             Self {
-                state: Mutex::new(State::EMPTY),
-                fired_alarms: AtomicU32::new(0),
+                shards: shards!(Mutex::new(Wheel::new()); SHARDS as usize),
+                earliest: OwnLine(AtomicNanos::new(Tick::NEVER.nanos())),
+                batches: OwnLine(AtomicU32::new(0)),
+                threads: OwnLine(Mutex::new(Threads::NONE)),
+                has_keeper: AtomicBool::new(false),
             }
         }
     }
 
-    /// The number of alarms that have fired. While it stays the same, no alarm has fired.
+    /// A number that changes before each alarm fires. While it stays the same, no alarm has fired.
     #[inline]
     pub(crate) fn fired_alarms(&self) -> u32 {
-        self.fired_alarms.load(Ordering::Acquire)
+        self.batches.0.load(Ordering::Acquire)
     }
 
     /// Starts both threads, unless they run.
     pub(crate) fn start(&'static self) -> io::Result<()> {
-        let mut state = lock(&self.state);
-        self.start_keeper(&mut state)?;
-        self.start_deputy(&mut state)
+        let mut threads = lock(&self.threads.0);
+        self.start_keeper(&mut threads)?;
+        self.start_deputy(&mut threads)
     }
 
-    fn start_keeper(&'static self, state: &mut State<F>) -> io::Result<()> {
-        if state.keeper.is_none() {
-            state.keeper = Some(spawn("timeout-timer", |parker| self.keep(&parker))?);
+    fn start_keeper(&'static self, threads: &mut Threads<F>) -> io::Result<()> {
+        if threads.keeper.is_none() {
+            threads.keeper = Some(spawn("timeout-timer", |parker| self.keep(&parker))?);
+            self.has_keeper.store(true, Ordering::Release);
         }
         Ok(())
     }
 
-    fn start_deputy(&'static self, state: &mut State<F>) -> io::Result<()> {
-        if state.deputy.is_none() {
-            state.deputy = Some(spawn("timeout-deputy", |parker| self.deputize(&parker))?);
+    fn start_deputy(&'static self, threads: &mut Threads<F>) -> io::Result<()> {
+        if threads.deputy.is_none() {
+            threads.deputy = Some(Deputy {
+                parker: spawn("timeout-deputy", |parker| self.deputize(&parker))?,
+                is_asleep: false,
+            });
         }
         Ok(())
     }
@@ -131,35 +169,46 @@ impl<F: Fire> Timer<F> {
     /// Arms an alarm for `at`. Returns `None` if there is no timer thread: the caller then reads
     /// its clock itself.
     pub(crate) fn arm(&'static self, at: Tick, alarm: Alarm<F>) -> Option<Key> {
-        if threads::is_in_hook() {
+        if threads::is_in_hook() || !self.has_keeper() {
             return None;
         }
-        let mut state = lock(&self.state);
-        if state.keeper.is_none() {
-            if forked::is_child() {
-                return None;
+        let (index, shard) = self.shards.own();
+        let entry = lock(shard).insert(at, alarm);
+        if at < self.earliest() {
+            let before = self.earliest.0.fetch_min(at.nanos(), Ordering::Relaxed);
+            if at.nanos() < before {
+                self.wake_keeper();
             }
-            self.start_keeper(&mut state).ok()?;
         }
-        let key = Key(state.armed.insert(alarm));
-        state.queue.push(Entry { at, key });
-        let wake = if state.firing.is_some() {
-            self.stand_by(&mut state, Tick::now())
+        Key::new(index, entry)
+    }
+
+    /// Whether there is a keeper. Starts it before the first alarm.
+    fn has_keeper(&'static self) -> bool {
+        self.has_keeper.load(Ordering::Acquire)
+            || !forked::is_child() && self.start_keeper(&mut lock(&self.threads.0)).is_ok()
+    }
+
+    /// Makes the keeper look at the shards again. While it fires alarms, makes the deputy watch it.
+    #[cold]
+    fn wake_keeper(&'static self) {
+        let mut threads = lock(&self.threads.0);
+        let parker = if threads.is_firing {
+            self.rouse_deputy(&mut threads)
         } else {
-            state.keeper.as_mut().and_then(|keeper| keeper.look_by(at))
+            threads.keeper.clone()
         };
-        drop(state);
-        if let Some(parker) = wake {
+        drop(threads);
+        if let Some(parker) = parker {
             parker.unpark();
         }
-        Some(key)
     }
 
     /// Makes the alarm wake `waker` from now on. Returns `false` if it has fired.
     pub(crate) fn rearm(&self, key: Key, waker: Waker) -> bool {
         parking::replace_waker_with(
-            &self.state,
-            |state| match state.armed.get_mut(key.0) {
+            self.shards.at(key.shard()),
+            |shard| match shard.get_mut(key.entry()) {
                 Some(Alarm::Wake(place)) => Some(place),
                 _ => None,
             },
@@ -169,145 +218,130 @@ impl<F: Fire> Timer<F> {
 
     /// Disarms an alarm. Nothing happens if it has fired.
     pub(crate) fn disarm(&self, key: Key) {
-        let mut state = lock(&self.state);
-        let State { queue, armed, .. } = &mut *state;
-        let Some(taken_back) = armed.remove(key.0) else {
-            return;
-        };
-        if !queue.unpush(key) {
-            queue.tidy(armed.len(), |key| armed.contains(key.0));
+        let taken_back = lock(self.shards.at(key.shard())).remove(key.entry());
+        if let Some(alarm) = taken_back {
+            unwind::drop_catching(alarm);
         }
-        drop(state);
-        unwind::drop_catching(taken_back);
     }
 
     /// The loop of the keeper, which ends when the deputy has taken over.
     fn keep(&'static self, parker: &Arc<Parker>) {
         loop {
-            let mut state = lock(&self.state);
-            let keeper = state.keeper.as_ref();
-            if !keeper.is_some_and(|keeper| Arc::ptr_eq(&keeper.parker, parker)) {
+            let mut threads = lock(&self.threads.0);
+            let keeper = threads.keeper.as_ref();
+            if !keeper.is_some_and(|keeper| Arc::ptr_eq(keeper, parker)) {
                 return;
             }
-            let now = Tick::now();
-            match state.next() {
-                at if at <= now => {
-                    let alarm = state.take_first();
-                    // Visible to the thread that the alarm wakes.
-                    self.fired_alarms.fetch_add(1, Ordering::Release);
-                    state.firing = Some(now);
-                    state.has_fired = true;
-                    let wake = self.stand_by(&mut state, now);
-                    drop(state);
-                    if let Some(deputy) = wake {
-                        deputy.unpark();
-                    }
-                    alarm.into_iter().for_each(fire);
-                }
-                next => {
-                    state.firing = None;
-                    if let Some(keeper) = &mut state.keeper {
-                        keeper.sleep = Sleep::Until(next);
-                    }
-                    drop(state);
+            if threads.due.is_empty() {
+                let next = self.collect(&mut threads.due);
+                if threads.due.is_empty() {
+                    threads.is_firing = false;
+                    drop(threads);
                     parker.park_until(next);
+                    continue;
                 }
             }
+            let alarm = threads.due.pop_front();
+            threads.due.shrink();
+            threads.is_firing = true;
+            threads.has_fired = true;
+            let others_wait = !threads.due.is_empty() || !self.earliest().is_never();
+            let deputy = others_wait.then(|| self.rouse_deputy(&mut threads));
+            drop(threads);
+            if let Some(deputy) = deputy.flatten() {
+                deputy.unpark();
+            }
+            alarm.into_iter().for_each(fire);
         }
+    }
+
+    /// Collects due alarms. Returns the time at which the next one may be due.
+    fn collect(&self, due: &mut VecDeque<Alarm<F>>) -> Tick {
+        let earliest = &self.earliest.0;
+        earliest.store(Tick::NEVER.nanos(), Ordering::Relaxed);
+        let now = Tick::now();
+        let mut next = Tick::NEVER;
+        for shard in self.shards.all() {
+            next = next.min(lock(shard).take_due(now, BATCH, due));
+        }
+        earliest.fetch_min(next.nanos(), Ordering::Relaxed);
+        if !due.is_empty() {
+            // Visible to the threads that the alarms wake.
+            self.batches.0.fetch_add(1, Ordering::Release);
+        }
+        next
+    }
+
+    fn earliest(&self) -> Tick {
+        Tick::of_nanos(self.earliest.0.load(Ordering::Relaxed))
     }
 
     /// The loop of the deputy. It becomes the keeper when that one is blocked.
     fn deputize(&'static self, parker: &Arc<Parker>) {
         loop {
-            let mut state = lock(&self.state);
-            let now = Tick::now();
-            let is_stuck = state.firing.is_some_and(|since| since.plus(STUCK) <= now);
-            if is_stuck && !state.next().is_never() {
-                state.keeper = state.deputy.take();
-                state.firing = None;
-                drop(state);
+            let mut threads = lock(&self.threads.0);
+            let has_fired = std::mem::take(&mut threads.has_fired);
+            if threads.is_firing && !has_fired {
+                threads.keeper = threads.deputy.take().map(|deputy| deputy.parker);
+                drop(threads);
                 return self.keep(parker);
             }
-            let is_busy = std::mem::take(&mut state.has_fired) || state.firing.is_some();
-            let look_again = if is_busy {
-                now.plus(STUCK)
+            let is_busy = threads.is_firing || has_fired;
+            if let Some(deputy) = &mut threads.deputy {
+                deputy.is_asleep = !is_busy;
+            }
+            drop(threads);
+            parker.park_until(if is_busy {
+                Tick::now().plus(STUCK)
             } else {
                 Tick::NEVER
-            };
-            if let Some(deputy) = &mut state.deputy {
-                deputy.sleep = Sleep::Until(look_again);
-            }
-            drop(state);
-            parker.park_until(look_again);
+            });
         }
     }
 
-    /// An alarm fires: makes the deputy watch it. Returns the parker to unpark for that.
-    fn stand_by(&'static self, state: &mut State<F>, now: Tick) -> Option<Arc<Parker>> {
-        if state.next().is_never() {
-            return None;
-        }
-        self.start_deputy(state).ok()?;
-        let soon = now.plus(2 * STUCK);
-        state.deputy.as_mut()?.look_by(soon)
+    /// Alarms fire: makes the deputy check them. Returns the parker to unpark for that.
+    fn rouse_deputy(&'static self, threads: &mut Threads<F>) -> Option<Arc<Parker>> {
+        self.start_deputy(threads).ok()?;
+        let deputy = threads.deputy.as_mut()?;
+        std::mem::take(&mut deputy.is_asleep).then(|| Arc::clone(&deputy.parker))
     }
 
     /// Makes the threads read the clock.
     #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
     pub(crate) fn look_again(&self) {
-        let state = lock(&self.state);
-        for thread in state.keeper.iter().chain(&state.deputy) {
-            thread.parker.unpark();
+        let threads = lock(&self.threads.0);
+        let deputy = threads.deputy.as_ref().map(|deputy| &deputy.parker);
+        for parker in threads.keeper.iter().chain(deputy) {
+            parker.unpark();
         }
     }
 
-    /// The number of armed alarms, and of entries in the queue.
-    #[cfg(test)]
-    fn pending(&self) -> (usize, usize) {
-        let state = lock(&self.state);
-        (state.armed.len(), state.queue.len())
+    /// The number of armed alarms.
+    #[cfg(all(test, timeout_shuttle))]
+    fn armed(&self) -> usize {
+        self.shards.all().map(|shard| lock(shard).len()).sum()
     }
 }
 
 /// Starts a thread of the timer.
-fn spawn(name: &str, run: impl FnOnce(Arc<Parker>) + Send + 'static) -> io::Result<Thread> {
+fn spawn(name: &str, run: impl FnOnce(Arc<Parker>) + Send + 'static) -> io::Result<Arc<Parker>> {
     let parker = Arc::new(Parker::new());
     let run = {
         let parker = Arc::clone(&parker);
         move || run(parker)
     };
     threads::start(name.to_owned(), None, run)?;
-    Ok(Thread {
-        parker,
-        sleep: Sleep::Awake,
-    })
+    Ok(parker)
 }
 
-impl<F> State<F> {
-    const EMPTY: Self = Self {
-        queue: Queue::new(),
-        armed: Table::new(),
+impl<F> Threads<F> {
+    const NONE: Self = Self {
         keeper: None,
-        firing: None,
-        has_fired: false,
         deputy: None,
+        due: VecDeque::new(),
+        is_firing: false,
+        has_fired: false,
     };
-
-    fn first(&mut self) -> Option<Entry> {
-        let armed = &self.armed;
-        self.queue.first(|key| armed.contains(key.0))
-    }
-
-    /// The time of the first alarm.
-    fn next(&mut self) -> Tick {
-        self.first().map_or(Tick::NEVER, |first| first.at)
-    }
-
-    fn take_first(&mut self) -> Option<Alarm<F>> {
-        let first = self.first()?;
-        self.queue.pop(first);
-        self.armed.remove(first.key.0)
-    }
 }
 
 fn fire<F: Fire>(alarm: Alarm<F>) {
@@ -318,28 +352,11 @@ fn fire<F: Fire>(alarm: Alarm<F>) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod tests {
     use super::*;
     use crate::threads::parking::CurrentParker;
     use crate::token::node::TIMER;
-
-    #[test]
-    fn dead_alarms_are_thrown_out_once_they_are_the_majority() {
-        let far = Tick::now().plus(Duration::from_secs(3600));
-        for _ in 0..10_000 {
-            TIMER.disarm(
-                TIMER
-                    .arm(far, Alarm::Wake(Some(Waker::noop().clone())))
-                    .unwrap(),
-            );
-        }
-        let (armed, entries) = TIMER.pending();
-        assert!(
-            entries <= 2 * armed + queue::FEW + 1,
-            "{entries} for {armed}"
-        );
-    }
 
     #[test]
     fn an_earlier_alarm_wakes_the_sleeping_thread() {
