@@ -124,21 +124,23 @@ impl Driver {
         let found = self.reports(level, mode, annotated);
         let mut expected = self.reports(level, mode, unannotated);
         expected.retain(|(_, number, _)| !line(*number).trim_start().starts_with(PLAIN));
-        let more = found
+        let additional = found
             .difference(&expected)
             .filter(|(lint, ..)| lint != CONTRADICTS)
             .map(|report| ("only when annotated", report));
         // Errors may end a compilation before all lints have run.
         let is_warning = level.first().is_some_and(|flag| flag == "-W");
-        let less = expected
+        let missing = expected
             .difference(&found)
             .filter(|(lint, ..)| is_warning && KEPT.contains(&lint.as_str()))
             .map(|report| ("only when plain", report));
-        let mistakes = more.chain(less).map(|(which, (lint, number, text))| {
-            let (program, flag) = (self.program.display(), &level[0]);
-            let line = line(*number);
-            format!("{program} {mode:?} {flag}: {which}: {lint} {text} at {number}: {line}")
-        });
+        let mistakes = additional
+            .chain(missing)
+            .map(|(which, (lint, number, text))| {
+                let (program, flag) = (self.program.display(), &level[0]);
+                let line = line(*number);
+                format!("{program} {mode:?} {flag}: {which}: {lint} {text} at {number}: {line}")
+            });
         let mistakes = mistakes.collect();
         // A compilation without errors ran to its end.
         let of_lint = |lint: &str| expected.iter().any(|(found, ..)| found == lint);
