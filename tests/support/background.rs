@@ -5,7 +5,7 @@
 use std::fs;
 
 /// The greatest number of background threads that the documentation allows.
-pub const MOST: usize = 64;
+pub const MOST: usize = 512;
 
 /// The number of background threads, where the system reports it.
 pub fn threads() -> usize {

@@ -43,6 +43,7 @@ mod reasons_are_kept;
 mod shared_sockets;
 mod slow_callbacks;
 mod sockets;
+mod stops_that_block;
 mod tokens_convert;
 mod tokens_without_waiters;
 mod unregister_and_wait;

@@ -5,12 +5,16 @@
 //!   submit ──► queue ──► summoned thread ──► runs one task ──► checks the queue ──► idle ──► exit
 //! ```
 //!
-//! 1. While tasks are queued, one thread is on its way to the queue, unless [`MOST`] threads are
-//!    busy. A thread that takes a task summons the next thread first if more tasks are queued, so
-//!    a blocking task delays no other task.
+//! 1. While tasks are queued, one thread is on its way to the queue, unless the usual number of
+//!    threads is busy. A thread that takes a task summons the next thread first if more tasks are
+//!    queued, so a blocking task delays no other task.
 //! 2. At most one thread is summoned at a time: one thread runs a series of short tasks.
-//! 3. A thread takes a task, becomes idle and exits under the lock, so no task is lost.
-//! 4. If the system refuses the only thread, the submitter runs all queued tasks.
+//! 3. If the usual number of threads is busy, one more thread watches the queue. It takes a task
+//!    when no other thread has taken one for [`STALL`]. So tasks that block for long, such as the
+//!    cancel requests to a lost server, delay other tasks by that time only, and a burst of short
+//!    tasks starts no thread in excess.
+//! 4. A thread takes a task, becomes idle and exits under the lock, so no task is lost.
+//! 5. If the system refuses the only thread, the submitter runs all queued tasks.
 
 use std::collections::VecDeque;
 use std::iter;
@@ -28,8 +32,22 @@ use crate::{threads, unwind};
 /// Code that no call waits for. Its panics are caught.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
-/// The maximum number of threads.
-const MOST: usize = 64;
+/// How many threads there can be.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// The maximum number while tasks are short.
+    usual: usize,
+    /// The maximum number while tasks block.
+    most: usize,
+}
+
+const BOUNDS: Bounds = Bounds {
+    usual: 64,
+    most: 512,
+};
+
+/// How long queued tasks wait for a busy thread before one more thread takes them.
+const STALL: Duration = Duration::from_millis(10);
 
 /// How long an idle thread waits for a task before it exits.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -45,12 +63,25 @@ struct State {
     live: usize,
     /// Summoned threads that have not checked the queue yet: zero or one.
     summoned: usize,
+    /// How many tasks were taken. It wraps around.
+    taken: usize,
+    /// Whether a thread watches the queue.
+    is_watched: bool,
 }
 
 /// How to make a thread check the queue, after the lock is released.
 enum Summons {
     Unpark(Arc<Parker>),
-    Start,
+    Start(Role),
+}
+
+/// What a new thread does first.
+#[derive(Clone, Copy)]
+enum Role {
+    /// It takes a task.
+    Take,
+    /// It waits until the queue stalls or is empty.
+    Watch,
 }
 
 one_per_process! {
@@ -79,41 +110,41 @@ pub(crate) fn run_each<T: FnOnce() + Send + 'static>(tasks: impl ExactSizeIterat
             muted::mute(&muted, || unwind::contain(task));
             hold.release();
         };
-        BACKGROUND.submit(Box::new(task), MOST);
+        BACKGROUND.submit(Box::new(task), BOUNDS);
     }
 }
 
 impl Background {
-    fn submit(&'static self, task: Task, most: usize) {
+    fn submit(&'static self, task: Task, bounds: Bounds) {
         if !threads::are_available() {
             return unwind::contain(task);
         }
         let mut state = lock(&self.state);
         state.queue.push_back(task);
-        let summons = state.summon(most);
+        let summons = state.summon(bounds);
         drop(state);
-        self.deliver(summons, most);
+        self.deliver(summons, bounds);
     }
 
-    fn deliver(&'static self, summons: Option<Summons>, most: usize) {
+    fn deliver(&'static self, summons: Option<Summons>, bounds: Bounds) {
         match summons {
             None => {}
             Some(Summons::Unpark(parker)) => parker.unpark(),
-            Some(Summons::Start) if self.start(most) => {}
-            Some(Summons::Start) => self.run_without_threads(),
+            Some(Summons::Start(role)) if self.start(role, bounds) => {}
+            Some(Summons::Start(role)) => self.run_without_threads(role),
         }
     }
 
-    fn start(&'static self, most: usize) -> bool {
+    fn start(&'static self, role: Role, bounds: Bounds) -> bool {
         let name = "timeout-background".to_owned();
-        threads::start(name, None, move || self.run_tasks(most)).is_ok()
+        threads::start(name, None, move || self.run_tasks(role, bounds)).is_ok()
     }
 
     /// Runs all queued tasks here, after the system has refused the only thread.
-    fn run_without_threads(&self) {
+    fn run_without_threads(&self, role: Role) {
         let mut state = lock(&self.state);
         state.live -= 1;
-        state.summoned -= 1;
+        state.has_come(role);
         if state.live > 0 {
             return;
         }
@@ -122,17 +153,22 @@ impl Background {
         tasks.into_iter().for_each(unwind::contain);
     }
 
-    /// The main loop of a thread. Starting a thread summons it.
-    fn run_tasks(&'static self, most: usize) {
+    /// The main loop of a thread, which was summoned by its start.
+    fn run_tasks(&'static self, role: Role, bounds: Bounds) {
         let parker = Arc::new(Parker::new());
-        let mut was_summoned = true;
+        if matches!(role, Role::Watch) && !self.watch(&parker) {
+            return;
+        }
+        let mut summoned_as = Some(role);
         loop {
             let mut state = lock(&self.state);
-            state.summoned -= usize::from(std::mem::take(&mut was_summoned));
+            if let Some(role) = summoned_as.take() {
+                state.has_come(role);
+            }
             if let Some(task) = state.take() {
-                let summons = state.summon(most);
+                let summons = state.summon(bounds);
                 drop(state);
-                self.deliver(summons, most);
+                self.deliver(summons, bounds);
                 unwind::contain(task);
                 continue;
             }
@@ -143,7 +179,7 @@ impl Background {
                 parker.park_until(until);
                 let mut state = lock(&self.state);
                 if !state.is_idle(&parker) {
-                    was_summoned = true;
+                    summoned_as = Some(Role::Take);
                     break;
                 }
                 if Tick::now() >= until {
@@ -151,6 +187,29 @@ impl Background {
                     state.live -= 1;
                     return;
                 }
+            }
+        }
+    }
+
+    /// Waits until no task was taken from the queue for a while. Returns `false` if the queue is
+    /// empty before: the thread is in excess, and must exit.
+    fn watch(&self, parker: &Parker) -> bool {
+        let mut taken = None;
+        loop {
+            let mut state = lock(&self.state);
+            if state.queue.is_empty() {
+                state.has_come(Role::Watch);
+                state.live -= 1;
+                return false;
+            }
+            if taken == Some(state.taken) {
+                return true;
+            }
+            taken = Some(state.taken);
+            drop(state);
+            let until = Tick::now().plus(STALL);
+            while Tick::now() < until {
+                parker.park_until(until);
             }
         }
     }
@@ -162,29 +221,46 @@ impl State {
         idle: Vec::new(),
         live: 0,
         summoned: 0,
+        taken: 0,
+        is_watched: false,
     };
 
-    /// Summons a thread, if tasks are queued and no summoned thread is on its way.
-    fn summon(&mut self, most: usize) -> Option<Summons> {
+    /// Summons a thread, if tasks are queued and no summoned thread is on its way. If all are busy,
+    /// has the queue watched.
+    fn summon(&mut self, bounds: Bounds) -> Option<Summons> {
         if self.queue.is_empty() || self.summoned > 0 {
             return None;
         }
-        let summons = match self.idle.pop() {
-            Some(parker) => Summons::Unpark(parker),
-            None if self.live < most => {
-                self.live += 1;
-                Summons::Start
-            }
-            None => return None,
+        if let Some(parker) = self.idle.pop() {
+            self.summoned += 1;
+            return Some(Summons::Unpark(parker));
+        }
+        let role = if self.live < bounds.usual {
+            self.summoned += 1;
+            Role::Take
+        } else if self.live < bounds.most && !self.is_watched {
+            self.is_watched = true;
+            Role::Watch
+        } else {
+            return None;
         };
-        self.summoned += 1;
-        Some(summons)
+        self.live += 1;
+        Some(Summons::Start(role))
+    }
+
+    /// A thread that was summoned for this has come, or could not be started.
+    fn has_come(&mut self, role: Role) {
+        match role {
+            Role::Take => self.summoned -= 1,
+            Role::Watch => self.is_watched = false,
+        }
     }
 
     fn take(&mut self) -> Option<Task> {
-        let task = self.queue.pop_front();
+        let task = self.queue.pop_front()?;
+        self.taken = self.taken.wrapping_add(1);
         self.queue.shrink();
-        task
+        Some(task)
     }
 
     fn is_idle(&self, parker: &Arc<Parker>) -> bool {

@@ -12,6 +12,14 @@ use shuttle::thread::spawn;
 
 const PREEMPTIONS: usize = 2;
 
+/// Bounds without threads for tasks that block.
+fn at_most(threads: usize) -> Bounds {
+    Bounds {
+        usual: threads,
+        most: threads,
+    }
+}
+
 /// Counts the tasks that have run, and wakes the thread that waits for them.
 struct Tally {
     runs: AtomicUsize,
@@ -31,13 +39,13 @@ impl Tally {
         })
     }
 
-    fn submit(self: &Arc<Self>, most: usize) {
+    fn submit(self: &Arc<Self>, bounds: Bounds) {
         let tally = Arc::clone(self);
-        BACKGROUND.submit(Box::new(move || tally.count()), most);
+        BACKGROUND.submit(Box::new(move || tally.count()), bounds);
     }
 
     /// Submits a task that blocks until `release` is called.
-    fn submit_blocking(self: &Arc<Self>, most: usize) {
+    fn submit_blocking(self: &Arc<Self>, bounds: Bounds) {
         let tally = Arc::clone(self);
         let task = move || {
             lock(&tally.blocked).push(thread::current());
@@ -46,7 +54,7 @@ impl Tally {
             }
             tally.count();
         };
-        BACKGROUND.submit(Box::new(task), most);
+        BACKGROUND.submit(Box::new(task), bounds);
     }
 
     fn count(&self) {
@@ -71,10 +79,10 @@ impl Tally {
 fn a_task_submitted_while_a_thread_becomes_idle_runs() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
-        tally.submit(2);
-        tally.submit(2);
+        tally.submit(at_most(2));
+        tally.submit(at_most(2));
         tally.wait_for(2);
-        tally.submit(2);
+        tally.submit(at_most(2));
         tally.wait_for(3);
     });
 }
@@ -83,8 +91,8 @@ fn a_task_submitted_while_a_thread_becomes_idle_runs() {
 fn a_blocking_task_delays_no_other_task() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
-        tally.submit_blocking(2);
-        tally.submit(2);
+        tally.submit_blocking(at_most(2));
+        tally.submit(at_most(2));
         tally.wait_for(1);
         tally.release();
         tally.wait_for(2);
@@ -95,10 +103,10 @@ fn a_blocking_task_delays_no_other_task() {
 fn tasks_beyond_the_maximum_number_of_threads_wait_and_run() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
-        tally.submit_blocking(1);
+        tally.submit_blocking(at_most(1));
         let other = spawn({
             let tally = Arc::clone(&tally);
-            move || tally.submit(1)
+            move || tally.submit(at_most(1))
         });
         tally.release();
         other.join().unwrap();
@@ -110,10 +118,10 @@ fn tasks_beyond_the_maximum_number_of_threads_wait_and_run() {
 fn a_task_submitted_while_a_thread_exits_runs() {
     model_env::check(PREEMPTIONS, || {
         let tally = Tally::new();
-        tally.submit(2);
+        tally.submit(at_most(2));
         tally.wait_for(1);
         let other = spawn(|| model_env::advance(2 * KEEP_ALIVE));
-        tally.submit(2);
+        tally.submit(at_most(2));
         other.join().unwrap();
         tally.wait_for(2);
     });
@@ -126,10 +134,45 @@ fn a_refused_thread_loses_no_task() {
         let tally = Tally::new();
         let other = spawn({
             let tally = Arc::clone(&tally);
-            move || tally.submit(2)
+            move || tally.submit(at_most(2))
         });
-        tally.submit(2);
+        tally.submit(at_most(2));
         other.join().unwrap();
         tally.wait_for(2);
+    });
+}
+
+// Fails if no thread watches the queue, or if that thread sees no stall.
+#[cfg(timeout_shuttle)]
+#[test]
+fn a_task_behind_tasks_that_block_runs_after_a_stall() {
+    model_env::check(PREEMPTIONS, || {
+        let bounds = Bounds { usual: 1, most: 3 };
+        let tally = Tally::new();
+        tally.submit_blocking(bounds);
+        tally.submit_blocking(bounds);
+        tally.submit(bounds);
+        while tally.runs.load(SeqCst) < 1 {
+            model_env::advance(STALL);
+            thread::yield_now();
+        }
+        tally.release();
+        tally.wait_for(3);
+    });
+}
+
+// Fails if a thread that watches the queue keeps other threads from being summoned, exits with
+// tasks in the queue, or is counted after its end.
+#[test]
+fn a_task_submitted_while_the_queue_is_watched_runs() {
+    model_env::check(PREEMPTIONS, || {
+        let bounds = Bounds { usual: 1, most: 2 };
+        let tally = Tally::new();
+        for _ in 0..3 {
+            tally.submit(bounds);
+        }
+        tally.wait_for(3);
+        tally.submit(bounds);
+        tally.wait_for(4);
     });
 }
