@@ -32,23 +32,42 @@ use crate::unwind;
 use super::CancelToken;
 use super::node::TIMER;
 
-/// The pause after the first stop. Each further pause is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The pauses between the stops of one interruption.
+#[derive(Default)]
+struct Pauses {
+    /// How many there were.
+    past: u32,
+}
 
-/// The longest pause. A stop that came between two statements is repeated after it.
-const LONGEST_PAUSE: Duration = Duration::from_millis(32);
+impl Pauses {
+    /// Returns the next pause. Within the first second, a stop that came between two statements is
+    /// repeated soon. Work that continues after that cannot be stopped so, and each stop may cost a
+    /// server a connection.
+    fn next(&mut self) -> Duration {
+        let doublings = match self.past {
+            early @ 0..36 => early.min(5),
+            late => (late - 30).min(10),
+        };
+        self.past = self.past.saturating_add(1);
+        Duration::from_millis(1 << doublings)
+    }
+}
 
 impl CancelToken {
     /// Runs blocking `work` on this thread, and calls `stop` when the token is cancelled meanwhile.
     ///
     /// `stop` makes `work` return: it cancels a query, shuts a socket down or closes a channel. It
-    /// runs on a background thread, again and again with growing pauses of at most 32 ms, until
-    /// `work` has returned. So a stop also takes effect if it is lost while nothing runs, as the
-    /// cancel request of a database is between two statements.
+    /// runs on a background thread, again and again until `work` has returned. So a stop also takes
+    /// effect if it is lost while nothing runs, as the cancel request of a database is between two
+    /// statements. The pauses grow from 1 ms to 32 ms, and after a second to about 1 s.
     ///
     /// This function does not return while `stop` runs, and `stop` does not run afterwards. So a
     /// connection can be used again. If this returns a value, `stop` has not run at all. A panic in
     /// `stop` is caught. What `stop` returns is dropped.
+    ///
+    /// A `stop` that blocks keeps this function from returning: give a cancel request a timeout of
+    /// its own. The caller of an annotated function on a worker gets its error at the limit all the
+    /// same.
     ///
     /// ```
     /// use std::io::Read;
@@ -74,7 +93,23 @@ impl CancelToken {
     ///
     /// Returns the error of [`check`](Self::check) if the token is cancelled before `work` starts,
     /// which then never runs, or before it returns. In that case the value of `work` is dropped: it
-    /// may be incomplete.
+    /// may be incomplete. If it is needed all the same, `work` can store it:
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let (token, (sender, rows)) = (CancelToken::new(), channel());
+    /// sender.send(7).unwrap();
+    /// let (mut read, mut sender) = (Vec::new(), Some(sender));
+    /// let stop = move || drop(sender.take());
+    /// let result = token.interrupt_with(stop, || {
+    ///     token.cancel();
+    ///     read.extend(&rows); // until the channel is closed
+    /// });
+    /// assert!(result.is_err());
+    /// assert_eq!(read, [7]);
+    /// ```
     ///
     /// # Panics
     ///
@@ -86,13 +121,14 @@ impl CancelToken {
     ) -> Result<T, TimeoutError> {
         self.check()?;
         let interruption = Interruption::new(Box::new(move || drop(stop())));
-        let registration = self.register({
+        let registration = self.try_register({
             let interruption = Arc::clone(&interruption);
             move || interruption.stop()
         });
         let output = {
             let _end = EndOnDrop(&interruption);
-            // On a token that was cancelled meanwhile, the stop has come before the work.
+            // Nothing is registered on a token that was cancelled since the first check. Otherwise
+            // the stop may have come before the work.
             self.check()?;
             work()
         };
@@ -116,8 +152,7 @@ struct InterruptionState {
     stop: Option<Stop>,
     /// The work has returned.
     is_over: bool,
-    /// The next pause.
-    pause: Duration,
+    pauses: Pauses,
     /// Ends the current pause.
     alarm: Option<Key>,
 }
@@ -128,7 +163,7 @@ impl Interruption {
             state: Mutex::new(InterruptionState {
                 stop: Some(stop),
                 is_over: false,
-                pause: FIRST_PAUSE,
+                pauses: Pauses::default(),
                 alarm: None,
             }),
             is_idle: Condvar::default(),
@@ -165,8 +200,7 @@ impl Interruption {
             self.is_idle.notify_one();
             return None;
         }
-        let pause = state.pause;
-        state.pause = (2 * pause).min(LONGEST_PAUSE);
+        let pause = state.pauses.next();
         let alarm = Alarm::Wake(Some(Waker::from(Arc::clone(self))));
         // Under the lock, so that an alarm that rings already cannot be taken for the next one.
         state.alarm = TIMER.arm(Tick::now().plus(pause), alarm);
@@ -207,3 +241,18 @@ impl Drop for EndOnDrop<'_> {
 
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
 mod models;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stops_are_frequent_for_a_second_and_rare_afterwards() {
+        let mut pauses = Pauses::default();
+        let mut next = || pauses.next().as_millis();
+        assert_eq!([(); 7].map(|()| next()), [1, 2, 4, 8, 16, 32, 32]);
+        let first_second = 95 + (7..36).map(|_| next()).sum::<u128>();
+        assert_eq!(first_second, 1023);
+        assert_eq!([(); 6].map(|()| next()), [64, 128, 256, 512, 1024, 1024]);
+    }
+}

@@ -117,20 +117,26 @@ impl CancelToken {
     /// Registers `callback`, which runs when the token is cancelled, or immediately if it is
     /// cancelled already.
     pub(crate) fn register(&self, callback: impl FnOnce() + Send + 'static) -> Registration {
+        self.try_register(callback).unwrap_or_else(|callback| {
+            callback.run();
+            Registration::over()
+        })
+    }
+
+    /// As `register`. Returns the callback if the token is cancelled already.
+    pub(super) fn try_register(
+        &self,
+        callback: impl FnOnce() + Send + 'static,
+    ) -> Result<Registration, Callback> {
         self.0.ensure_timer();
         let callback = Callback::new(callback);
         let take_back = callback.downgrade();
-        match self.0.add_callback(callback) {
-            Ok(key) => Registration::new(RegisteredCallback {
-                node: self.0.downgrade(),
-                key,
-                take_back,
-            }),
-            Err(callback) => {
-                callback.run();
-                Registration::over()
-            }
-        }
+        let key = self.0.add_callback(callback)?;
+        Ok(Registration::new(RegisteredCallback {
+            node: self.0.downgrade(),
+            key,
+            take_back,
+        }))
     }
 
     /// Blocks the thread for `duration`, or until the token is cancelled. With [`Duration::MAX`],

@@ -50,6 +50,10 @@ impl Thread {
         thread
     }
 
+    pub(crate) fn is_current(&self) -> bool {
+        Arc::ptr_eq(&self.0, &current().0)
+    }
+
     pub(super) fn has_seen(&self, now: u64) {
         self.0.last_reading.store(now, SeqCst);
     }

@@ -10,7 +10,7 @@ use crate::time::{Clock, Tick};
 use crate::token::{CallerAlarm, CancelToken};
 use crate::unwind;
 
-use super::{FIRST_PAUSE, LONGEST_PAUSE};
+use super::Pauses;
 
 impl CancelToken {
     /// Runs `future`, and calls `stop` when the token is cancelled meanwhile. Then gives `future`
@@ -18,9 +18,9 @@ impl CancelToken {
     ///
     /// For clients whose server continues unless it is told to stop: dropping the future of a
     /// database query can leave the query running. `stop` is called at least once, and is repeated
-    /// with growing pauses of at most 32 ms until `future` has ended, or until `settle` has passed.
-    /// A running `stop` is awaited, so that it does not reach the next query, but not longer than
-    /// `settle` either. A panic in `stop` is caught.
+    /// with the pauses of [`interrupt_with`](Self::interrupt_with) until `future` has ended, or
+    /// until `settle` has passed. A running `stop` is awaited, so that it does not reach the next
+    /// query, but not longer than `settle` either. A panic in `stop` is caught.
     ///
     /// An inline async function is dropped at its deadline, or when its caller drops the call. A
     /// `grace` of at least `settle` gives it the time that this method needs, but not past an
@@ -80,7 +80,7 @@ impl CancelToken {
             end: clock.now().plus(settle),
             alarm: CallerAlarm::default(),
         };
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::default();
         loop {
             // A panic of `stop` counts as its end.
             if let Ok(stopping) = unwind::catch(&mut stop).map_err(unwind::drop_catching) {
@@ -91,11 +91,10 @@ impl CancelToken {
                 };
                 settling.run_beside(poll).await;
             }
-            settling.pause(pause).await;
+            settling.pause(pauses.next()).await;
             if settling.is_over() {
                 break;
             }
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
         match self.0.error() {
             Some(error) => Err(error),
