@@ -1,11 +1,13 @@
-//! `recv`, `wait_while` and `wait_until`: a cancellation ends the wait, and no value is lost.
+//! `recv`, `wait_while`, `lock` and `wait_until` end at a cancellation, and lose nothing.
 
+use crate::concurrent::must_return;
 use crate::support;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use support::{EVERY_WAY, Gate, SOON, assert_timed_out, before_it_opens, limit, short};
+use support::{EVERY_WAY, Gate, SOON, assert_timed_out, before_it_opens, eventually, limit, short};
 use timeout_runtime::{CancelToken, Cause, TimeoutError};
 
 /// Cancels `token` once the gate opens.
@@ -213,6 +215,131 @@ fn wait_while_ignores_poisoning() {
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
     let guard = token.wait_while(changed, guard, |_| false);
     assert_eq!(*guard.unwrap(), 7);
+}
+
+/// A waiting thread that is cancelled used to keep the notification to itself: the thread that
+/// needed it waited for ever.
+// Fails if the notification is not passed on.
+#[test]
+fn a_notification_that_meets_a_cancellation_wakes_another_thread() {
+    const CANCELLED: usize = 8;
+
+    for _ in 0..20 {
+        let token = CancelToken::new();
+        let shared = Arc::new((Mutex::new(false), Condvar::new()));
+        let waiting = Arc::<AtomicUsize>::default();
+        let waits = (0..CANCELLED).map(|_| {
+            let (shared, token) = (Arc::clone(&shared), token.clone());
+            let waiting = Arc::clone(&waiting);
+            thread::spawn(move || {
+                let guard = shared.0.lock().unwrap();
+                waiting.fetch_add(1, Ordering::SeqCst);
+                let waited = token.wait_while(&shared.1, guard, |is_ready| !*is_ready);
+                waited.map(drop)
+            })
+        });
+        let waits: Vec<_> = waits.collect();
+        let needs_it = {
+            let (shared, waiting) = (Arc::clone(&shared), Arc::clone(&waiting));
+            thread::spawn(move || {
+                let guard = shared.0.lock().unwrap();
+                waiting.fetch_add(1, Ordering::SeqCst);
+                drop(shared.1.wait_while(guard, |is_ready| !*is_ready).unwrap());
+            })
+        };
+        eventually("all threads wait", || {
+            waiting.load(Ordering::SeqCst) == CANCELLED + 1
+        });
+        {
+            let mut is_ready = shared.0.lock().unwrap();
+            *is_ready = true;
+            shared.1.notify_one();
+            // Before any of the threads can lock the mutex.
+            token.cancel();
+        }
+        must_return(|| needs_it.join().unwrap());
+        for wait in waits {
+            assert!(wait.join().unwrap().unwrap_err().is_cancelled());
+        }
+    }
+}
+
+#[test]
+fn lock_waits_until_the_mutex_is_free() {
+    let (token, mutex) = (CancelToken::new(), Arc::new(Mutex::new(0)));
+    let (held, locks) = (mutex.lock().unwrap(), Arc::clone(&mutex));
+    let started = Gate::new();
+    let waits = {
+        let started = started.clone();
+        thread::spawn(move || {
+            started.open();
+            *token.lock(&locks).unwrap().unwrap() += 1;
+        })
+    };
+    started.wait();
+    drop(held);
+    must_return(|| waits.join().unwrap());
+    assert_eq!(*mutex.lock().unwrap(), 1);
+}
+
+#[test]
+fn lock_with_a_cancelled_token_locks_nothing() {
+    let (token, mutex) = (CancelToken::new(), Mutex::new(7));
+    token.cancel_with("shutdown");
+    assert_eq!(token.lock(&mutex).map(drop), token.check());
+}
+
+/// A poisoned mutex can be locked, so a wait for it must not go on until the deadline.
+// Fails if a poisoned mutex counts as a locked one.
+#[test]
+fn lock_returns_the_guard_of_a_poisoned_mutex_as_an_error() {
+    let (token, mutex) = (CancelToken::new(), Arc::new(Mutex::new(7)));
+    let poisons = Arc::clone(&mutex);
+    let poisoned = thread::spawn(move || {
+        let _guard = poisons.lock().unwrap();
+        // Without the panic hook: its output would look like a failure.
+        std::panic::resume_unwind(Box::new("the lock is poisoned"));
+    });
+    assert!(poisoned.join().is_err());
+    let locked = must_return(move || {
+        let locked = token.lock(&mutex).unwrap();
+        locked.map(drop).map_err(|poisoned| *poisoned.into_inner())
+    });
+    assert_eq!(locked, Err(7));
+}
+
+#[test]
+fn lock_ends_at_the_deadline() {
+    ends_at_the_limit(|token| {
+        let mutex = Mutex::new(());
+        let _held = mutex.lock().unwrap();
+        token.lock(&mutex).map(drop)
+    });
+}
+
+#[test]
+fn wait_until_waits_for_the_end_of_a_thread() {
+    let (token, release) = (CancelToken::new(), Gate::new());
+    let held = release.clone();
+    let thread = thread::spawn(move || {
+        held.wait();
+        7
+    });
+    let started = Gate::new();
+    let canceller = cancel_after(&started, &token);
+    let waited = token.wait_until(|| {
+        started.open();
+        thread.is_finished().then_some(())
+    });
+    assert!(waited.unwrap_err().is_cancelled());
+    canceller.join().unwrap();
+
+    release.open();
+    let token = CancelToken::new();
+    token
+        .wait_until(|| thread.is_finished().then_some(()))
+        .unwrap();
+    assert_eq!(thread.join().unwrap(), 7);
 }
 
 #[test]

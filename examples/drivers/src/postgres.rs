@@ -31,6 +31,10 @@ pub fn total(mut db: Client, sql: String, limit: Duration) -> Result<(i64, Clien
 /// # Errors
 ///
 /// Fails at the limit, or if the database reports an error.
+///
+/// # Panics
+///
+/// Panics if another call has panicked while it had the connection.
 #[timeout(name = "sum", limit = limit)]
 pub fn sum(
     db: Arc<Mutex<Client>>,
@@ -38,7 +42,7 @@ pub fn sum(
     sql: String,
     limit: Duration,
 ) -> Result<i64, Error> {
-    let mut db = cancel_token.wait_until(|| db.try_lock().ok())?;
+    let mut db = cancel_token.lock(&db)?.expect("no query has panicked");
     let pid: i32 = db.query_one("SELECT pg_backend_pid()", &[])?.get(0);
     let cancel = "SELECT pg_cancel_backend($1)";
     let stop = move || control.lock().ok()?.execute(cancel, &[&pid]).ok();

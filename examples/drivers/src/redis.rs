@@ -17,6 +17,10 @@ use crate::Error;
 /// # Errors
 ///
 /// Fails at the limit, or if the server reports an error.
+///
+/// # Panics
+///
+/// Panics if another call has panicked while it had the connection.
 #[timeout(name = "pop", limit = limit)]
 pub fn pop(
     db: Arc<Mutex<Connection>>,
@@ -24,7 +28,7 @@ pub fn pop(
     key: String,
     limit: Duration,
 ) -> Result<String, Error> {
-    let mut db = cancel_token.wait_until(|| db.try_lock().ok())?;
+    let mut db = cancel_token.lock(&db)?.expect("no command has panicked");
     let id: i64 = cmd("CLIENT").arg("ID").query(&mut *db)?;
     let unblock = cmd("CLIENT").arg("UNBLOCK").arg(id).arg("ERROR").to_owned();
     let stop = move || unblock.exec(&mut *control.lock().ok()?).ok();

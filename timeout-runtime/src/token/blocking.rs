@@ -1,8 +1,8 @@
 //! Blocking waits that check the token in between: `recv` for a channel, `wait_while` for a
-//! condition variable, and `wait_until` for anything that can be tried again.
+//! condition variable, `lock` for a mutex, and `wait_until` for anything that can be tried again.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Condvar, MutexGuard, PoisonError};
+use std::sync::{Condvar, LockResult, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use crate::outcome::TimeoutError;
@@ -55,7 +55,9 @@ impl CancelToken {
     /// Blocks on a condition variable while `condition` holds, as
     /// [`Condvar::wait_while`](std::sync::Condvar::wait_while). Ignores poisoning.
     ///
-    /// The wait ends at the token's deadline, and at most 10 ms after any other cancellation.
+    /// The wait ends at the token's deadline, and at most 10 ms after any other cancellation. A
+    /// notification that arrives together with the cancellation wakes another waiting thread, as if
+    /// this one had not waited.
     ///
     /// ```
     /// use std::sync::{Condvar, Mutex};
@@ -82,32 +84,67 @@ impl CancelToken {
         mut guard: MutexGuard<'a, T>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> Result<MutexGuard<'a, T>, TimeoutError> {
+        let mut was_notified = false;
         loop {
-            self.check()?;
+            if let Err(error) = self.check() {
+                if was_notified {
+                    // `notify_one` of another thread has woken this thread alone.
+                    condvar.notify_one();
+                }
+                return Err(error);
+            }
             if !condition(&mut guard) {
                 return Ok(guard);
             }
             let step = self.remaining_or(LONGEST_STEP).min(LONGEST_STEP);
             let waited = condvar.wait_timeout(guard, step);
-            (guard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            guard = woken;
+            was_notified = !timeout.timed_out();
         }
     }
 
+    /// Blocks until the mutex is free, and returns what [`Mutex::lock`] returns: the guard, inside
+    /// an error if the mutex is poisoned.
+    ///
+    /// The mutex is tried again after pauses that grow to 10 ms, so threads in [`Mutex::lock`] can
+    /// lock it first. The wait ends at the token's deadline, and at any other cancellation.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use timeout_runtime::CancelToken;
+    ///
+    /// let (token, total) = (CancelToken::new(), Mutex::new(0));
+    /// *token.lock(&total)?.unwrap() += 1;
+    /// assert_eq!(*total.lock().unwrap(), 1);
+    /// # Ok::<(), timeout_runtime::TimeoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of [`check`](Self::check) once the token is cancelled.
+    pub fn lock<'a, T: ?Sized>(
+        &self,
+        mutex: &'a Mutex<T>,
+    ) -> Result<LockResult<MutexGuard<'a, T>>, TimeoutError> {
+        self.wait_until(|| match mutex.try_lock() {
+            Ok(guard) => Some(Ok(guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(Err(poisoned)),
+            Err(TryLockError::WouldBlock) => None,
+        })
+    }
+
     /// Calls `attempt` again and again until it returns a value. For things that can only be tried:
-    /// a lock, the end of a thread or of a child process.
+    /// the end of a thread, a socket that does not block, a lock of another crate.
     ///
     /// The pauses between the attempts grow to 10 ms. They end at the token's deadline, and at any
     /// other cancellation.
     ///
     /// ```
-    /// use std::sync::Mutex;
     /// use std::thread;
     /// use timeout_runtime::CancelToken;
     ///
     /// let token = CancelToken::new();
-    /// let total = Mutex::new(0);
-    /// *token.wait_until(|| total.try_lock().ok())? += 1;
-    ///
     /// let thread = thread::spawn(|| 7);
     /// token.wait_until(|| thread.is_finished().then_some(()))?;
     /// assert_eq!(thread.join().unwrap(), 7);
