@@ -38,6 +38,7 @@ mod done_channels;
 mod in_time_disarms;
 mod interrupted_futures;
 mod interrupted_work;
+mod listeners;
 mod random_trees;
 mod reasons_are_kept;
 mod shared_sockets;

@@ -1,5 +1,5 @@
 //! Waits for sockets in blocking code that end with a token: [`CancellableStream`] reads and
-//! writes, and [`connect`] connects.
+//! writes, [`CancellableListener`] accepts connections, and [`connect`] connects.
 //!
 //! ```
 //! use std::io::{self, BufRead, BufReader, Write};
@@ -43,6 +43,7 @@
 //! This module is not available on WebAssembly.
 
 mod connect;
+mod listener;
 mod socket;
 mod stream;
 
@@ -52,6 +53,7 @@ use crate::token::CancelToken;
 use std::time::Duration;
 
 pub use connect::connect;
+pub use listener::{CancellableListener, Listener};
 pub use socket::Socket;
 pub use stream::CancellableStream;
 
