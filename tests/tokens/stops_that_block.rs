@@ -23,7 +23,7 @@ fn a_stop_that_blocks_holds_its_operation_and_not_the_caller() {
                         ends.take();
                         held.wait();
                     };
-                    token.interrupt_with(stop, || drop(work.recv()))
+                    token.interrupt_with(stop, || work.recv().is_err())
                 });
                 // The work has ended, and its stop has not.
                 let held = workers::abandoned();

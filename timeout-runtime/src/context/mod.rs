@@ -238,9 +238,9 @@ impl CancelToken {
     /// cancelled already, runs it immediately, on this thread.
     ///
     /// [`cancel`](Self::cancel) does not wait for callbacks. They run at the same time and in no
-    /// order, on at most 64 threads. While callbacks block all of these, one more thread is started
-    /// every 10 ms, up to 512. The thread that cancels the token runs them itself if the system
-    /// refuses a thread, on a target without threads, and in a forked child.
+    /// order, on at most 64 threads. If callbacks block all of these for 10 ms, more are started,
+    /// up to 512. The thread that cancels the token runs them itself if the system refuses a
+    /// thread, on a target without threads, and in a forked child.
     ///
     /// Callbacks run outside any call. A panic in a callback is caught. A callback is dropped with
     /// its token: if all clones of a token are dropped, it is not called.

@@ -9,10 +9,10 @@
 //!    threads is busy. A thread that takes a task summons the next thread first if more tasks are
 //!    queued, so a blocking task delays no other task.
 //! 2. At most one thread is summoned at a time: one thread runs a series of short tasks.
-//! 3. If the usual number of threads is busy, one more thread watches the queue. It takes a task
-//!    when no other thread has taken one for [`STALL`]. So tasks that block for long, such as the
-//!    cancel requests to a lost server, delay other tasks by that time only, and a burst of short
-//!    tasks starts no thread in excess.
+//! 3. If the usual number of threads is busy, one more thread watches the queue. If no task is
+//!    taken for [`STALL`], this thread and [`MORE`] others take tasks. So tasks that block for
+//!    long, such as the cancel requests to a lost server, delay other tasks by little, and a burst
+//!    of short tasks starts no thread in excess.
 //! 4. A thread takes a task, becomes idle and exits under the lock, so no task is lost.
 //! 5. If the system refuses the only thread, the submitter runs all queued tasks.
 
@@ -46,8 +46,11 @@ const BOUNDS: Bounds = Bounds {
     most: 512,
 };
 
-/// How long queued tasks wait for a busy thread before one more thread takes them.
+/// How long queued tasks wait for a busy thread before more threads take them.
 const STALL: Duration = Duration::from_millis(10);
+
+/// How many threads can be started after a stall, besides the one that has watched the queue.
+const MORE: usize = 15;
 
 /// How long an idle thread waits for a task before it exits.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -67,6 +70,8 @@ struct State {
     taken: usize,
     /// Whether a thread watches the queue.
     is_watched: bool,
+    /// How many threads can be started because the queue has stalled. Zero once it is empty.
+    allowed: usize,
 }
 
 /// How to make a thread check the queue, after the lock is released.
@@ -164,6 +169,10 @@ impl Background {
             let mut state = lock(&self.state);
             if let Some(role) = summoned_as.take() {
                 state.has_come(role);
+                if matches!(role, Role::Watch) {
+                    // `watch` returns after a stall only.
+                    state.allowed = MORE;
+                }
             }
             if let Some(task) = state.take() {
                 let summons = state.summon(bounds);
@@ -223,6 +232,7 @@ impl State {
         summoned: 0,
         taken: 0,
         is_watched: false,
+        allowed: 0,
     };
 
     /// Summons a thread, if tasks are queued and no summoned thread is on its way. If all are busy,
@@ -235,10 +245,16 @@ impl State {
             self.summoned += 1;
             return Some(Summons::Unpark(parker));
         }
-        let role = if self.live < bounds.usual {
+        let role = if self.live >= bounds.most {
+            return None;
+        } else if self.live < bounds.usual {
             self.summoned += 1;
             Role::Take
-        } else if self.live < bounds.most && !self.is_watched {
+        } else if self.allowed > 0 {
+            self.allowed -= 1;
+            self.summoned += 1;
+            Role::Take
+        } else if !self.is_watched {
             self.is_watched = true;
             Role::Watch
         } else {
@@ -258,6 +274,9 @@ impl State {
 
     fn take(&mut self) -> Option<Task> {
         let task = self.queue.pop_front()?;
+        if self.queue.is_empty() {
+            self.allowed = 0;
+        }
         self.taken = self.taken.wrapping_add(1);
         self.queue.shrink();
         Some(task)
@@ -270,3 +289,43 @@ impl State {
 
 #[cfg(all(test, any(timeout_loom, timeout_shuttle)))]
 mod models;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_stall_more_threads_are_started_until_the_queue_is_empty() {
+        let bounds = Bounds { usual: 1, most: 4 };
+        let mut state = State::EMPTY;
+        for _ in 0..5 {
+            state.queue.push_back(Box::new(|| {}));
+        }
+        let take_first = |state: &mut State| {
+            state.has_come(Role::Take);
+            assert!(state.take().is_some());
+        };
+        let summons = |state: &mut State| match state.summon(bounds) {
+            Some(Summons::Start(Role::Take)) => "take",
+            Some(Summons::Start(Role::Watch)) => "watch",
+            Some(Summons::Unpark(_)) => "unpark",
+            None => "none",
+        };
+        assert_eq!(summons(&mut state), "take");
+        take_first(&mut state);
+        assert_eq!([(); 2].map(|()| summons(&mut state)), ["watch", "none"]);
+        state.has_come(Role::Watch);
+        state.allowed = MORE;
+        assert!(state.take().is_some());
+        for live in [3, 4] {
+            assert_eq!((summons(&mut state), state.live), ("take", live));
+            take_first(&mut state);
+        }
+        assert_eq!(summons(&mut state), "none");
+        assert!(state.take().is_some());
+        // The next tasks are watched again.
+        state.live -= 1;
+        state.queue.push_back(Box::new(|| {}));
+        assert_eq!(summons(&mut state), "watch");
+    }
+}
