@@ -142,22 +142,30 @@ fn a_refused_thread_loses_no_task() {
     });
 }
 
-// Fails if no thread watches the queue, or if that thread sees no stall.
+// Fails if no thread watches the queue, if that thread sees no stall, or if none watches after one
+// has exited.
 #[cfg(timeout_shuttle)]
 #[test]
 fn a_task_behind_tasks_that_block_runs_after_a_stall() {
     model_env::check(PREEMPTIONS, || {
         let bounds = Bounds { usual: 1, most: 3 };
         let tally = Tally::new();
+        let stall_until = |runs| {
+            while tally.runs.load(SeqCst) < runs {
+                model_env::advance(STALL);
+                thread::yield_now();
+            }
+        };
+        for _ in 0..3 {
+            tally.submit(bounds);
+        }
+        stall_until(3);
         tally.submit_blocking(bounds);
         tally.submit_blocking(bounds);
         tally.submit(bounds);
-        while tally.runs.load(SeqCst) < 1 {
-            model_env::advance(STALL);
-            thread::yield_now();
-        }
+        stall_until(4);
         tally.release();
-        tally.wait_for(3);
+        tally.wait_for(6);
     });
 }
 
