@@ -14,6 +14,7 @@ pub mod servers;
 pub mod socket;
 pub mod sqlite;
 pub mod tokio_postgres;
+pub mod uninterruptible;
 pub mod ureq;
 
 pub use error::Error;

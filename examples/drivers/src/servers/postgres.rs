@@ -62,6 +62,15 @@ impl Postgres {
         runtime.spawn(connection);
         client
     }
+
+    /// Ends the server and all its connections right away.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server has ended already.
+    pub fn kill(&self) -> io::Result<()> {
+        self.0.signal("QUIT")
+    }
 }
 
 fn connect(address: SocketAddr) -> Result<Client, tokio_postgres::Error> {

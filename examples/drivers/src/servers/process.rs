@@ -75,9 +75,17 @@ impl Process {
         Ok(process)
     }
 
-    /// Kills the server. Its process number is kept until this is dropped.
-    pub(super) fn kill(&mut self) -> io::Result<()> {
-        self.server.kill()
+    /// Sends a signal to the server. Its process number is kept until this is dropped.
+    pub(super) fn signal(&self, signal: &str) -> io::Result<()> {
+        let number = self.server.id().to_string();
+        let status = Command::new("kill")
+            .args(["-s", signal, &number])
+            .status()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(io::Error::other("there is no such process"))
+        }
     }
 }
 

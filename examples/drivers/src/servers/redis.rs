@@ -94,8 +94,26 @@ impl Redis {
     /// # Errors
     ///
     /// Fails if the server has ended already.
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.0.kill()
+    pub fn kill(&self) -> io::Result<()> {
+        self.0.signal("KILL")
+    }
+
+    /// Makes the server respond to nothing, as a server that is out of reach.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server has ended.
+    pub fn freeze(&self) -> io::Result<()> {
+        self.0.signal("STOP")
+    }
+
+    /// Ends a [`freeze`](Self::freeze).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server has ended.
+    pub fn thaw(&self) -> io::Result<()> {
+        self.0.signal("CONT")
     }
 }
 

@@ -14,3 +14,5 @@ mod socket;
 mod sqlite;
 mod support;
 mod tokio_postgres;
+#[cfg(target_os = "linux")] // As `child`.
+mod uninterruptible;

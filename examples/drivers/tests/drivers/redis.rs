@@ -8,6 +8,7 @@ use redis::{AsyncCommands as _, Cmd, Commands as _, Connection, cmd};
 use timeout_driver_examples::Error;
 use timeout_driver_examples::redis::{pop, pop_async, request};
 use timeout_driver_examples::servers::redis::Redis;
+use timeout_runtime::{CallContext, CancelToken};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -248,7 +249,7 @@ fn a_caller_is_back_at_its_limit_while_a_script_blocks_the_server() {
 
 #[test]
 fn a_server_that_is_killed_is_an_error_of_the_driver() {
-    let (Some(mut server), runtime) = (Redis::start(), Runtime::new().unwrap()) else {
+    let (Some(server), runtime) = (Redis::start(), Runtime::new().unwrap()) else {
         return;
     };
     let blocking = Blocking::connect(&server, "pop-4");
@@ -267,4 +268,27 @@ fn a_server_that_is_killed_is_an_error_of_the_driver() {
             assert!(matches!(call.join().unwrap(), Err(Error::Redis(_))));
         }
     });
+}
+
+/// The stop needs the server, too, so the operation ends with the freeze.
+#[test]
+fn a_caller_is_back_at_a_cancellation_while_the_server_is_frozen() {
+    let Some(server) = Redis::start() else { return };
+    let db = Blocking::connect(&server, "pop-5");
+    let mut monitor = server.connect("monitor");
+    let token = CancelToken::new();
+    thread::scope(|scope| {
+        let _guard = token.drop_guard();
+        let context = CallContext::detached().with_token(&token);
+        let call = scope.spawn(move || context.run(|| db.pop("empty", LONG)));
+        eventually("the command waits", || {
+            Redis::is_waiting(&mut monitor, "pop-5")
+        });
+        server.freeze().unwrap();
+        token.cancel();
+        let result = call.join().unwrap();
+        assert!(matches!(result, Err(Error::Timeout(error)) if error.is_cancelled()));
+        server.thaw().unwrap();
+    });
+    leaves_nothing_running("pop");
 }

@@ -1,8 +1,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use timeout_driver_examples::Error;
+use timeout_driver_examples::postgres::{sum, total};
 use timeout_driver_examples::servers::postgres::Postgres;
 use timeout_driver_examples::tokio_postgres::average;
 use tokio::runtime::Runtime;
@@ -105,4 +107,28 @@ fn a_backend_that_is_terminated_is_an_error_of_the_driver() {
         runtime.block_on(call).unwrap(),
         Err(Error::Postgres(_))
     ));
+}
+
+#[test]
+fn a_server_that_is_killed_is_an_error_of_each_driver() {
+    let (Some(server), runtime) = (Postgres::start(), Runtime::new().unwrap()) else {
+        return;
+    };
+    let db = Db::connect(&server, &runtime);
+    let [shared, control] = [(); 2].map(|()| Arc::new(std::sync::Mutex::new(server.connect())));
+    let (mut monitor, query) = (server.connect(), endless("killed"));
+    thread::scope(|scope| {
+        let calls = [
+            scope.spawn(|| total(server.connect(), query.clone(), LONG).map(drop)),
+            scope.spawn(|| sum(shared, control, query.clone(), LONG).map(drop)),
+            scope.spawn(|| runtime.block_on(db.average(&query, LONG)).map(drop)),
+        ];
+        eventually("the queries run", || {
+            running(&mut monitor, "killed").len() == calls.len()
+        });
+        server.kill().unwrap();
+        for call in calls {
+            assert!(matches!(call.join().unwrap(), Err(Error::Postgres(_))));
+        }
+    });
 }

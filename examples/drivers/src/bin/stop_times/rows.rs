@@ -30,6 +30,7 @@ pub(crate) fn measure_all(runs: usize) {
     of_socket(runs);
     if cfg!(target_os = "linux") {
         of_child(runs);
+        of_file(runs);
     }
     of_channel(runs);
 }
@@ -170,6 +171,19 @@ fn of_child(runs: usize) {
     let script = "sleep 86399; true";
     let call = || drop(recipes::child::shell(script.to_owned(), LIMIT));
     measure(runs, "a child process", call, || processes::with("86399"));
+}
+
+fn of_file(runs: usize) {
+    // A pipe that no process writes to cannot be opened.
+    let pipe = std::env::temp_dir().join(format!("stop-times-{}", std::process::id()));
+    let created = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(created.expect("mkfifo is installed").success());
+    let name = pipe.to_str().expect("UTF-8");
+    let call = || drop(recipes::uninterruptible::read_file(pipe.clone(), LIMIT));
+    measure(runs, "a file, in a child process", call, || {
+        processes::with(name)
+    });
+    std::fs::remove_file(&pipe).expect("the pipe exists");
 }
 
 fn of_channel(runs: usize) {
