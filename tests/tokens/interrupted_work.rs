@@ -266,6 +266,50 @@ fn a_cancelled_child_stops_only_its_own_work() {
     assert_eq!(outer.count(), 0);
 }
 
+/// One work after the other uses the same connection.
+// Fails if a stop runs after its work has returned, or if work that was stopped returns its value.
+#[test]
+fn work_that_ends_at_the_cancellation_has_its_value_or_an_error_and_no_late_stop() {
+    const WORKS: usize = 5000;
+
+    let (tokens, cancels) = channel::<CancelToken>();
+    let canceller = thread::spawn(move || cancels.into_iter().for_each(|token| token.cancel()));
+    let (user, late) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+    let mut stopped = 0;
+    for work in 0..WORKS {
+        let (token, stops) = (CancelToken::new(), Arc::<AtomicUsize>::default());
+        user.store(work, Ordering::SeqCst);
+        let stop = {
+            let (user, late, stops) = (Arc::clone(&user), Arc::clone(&late), Arc::clone(&stops));
+            move || {
+                stops.fetch_add(1, Ordering::SeqCst);
+                thread::yield_now();
+                late.fetch_or(user.load(Ordering::SeqCst) != work, Ordering::SeqCst);
+            }
+        };
+        tokens.send(token.clone()).unwrap();
+        let result = token.interrupt_with(stop, || {
+            (0..work % 1000).for_each(|_| std::hint::spin_loop());
+            // So that the other thread does not fall behind.
+            while work % 50 == 0 && !token.is_cancelled() {
+                thread::yield_now();
+            }
+            work
+        });
+        match result {
+            Ok(value) => assert_eq!((value, stops.load(Ordering::SeqCst)), (work, 0)),
+            Err(error) => {
+                assert!(error.is_cancelled());
+                stopped += 1;
+            }
+        }
+    }
+    drop(tokens);
+    canceller.join().unwrap();
+    assert!(stopped >= WORKS / 50);
+    assert!(!late.load(Ordering::SeqCst), "a stop ran after its work");
+}
+
 /// The limit of a call that runs inline is watched for its interruptions, too.
 #[test]
 fn the_deadline_of_a_call_stops_its_work_wherever_it_runs() {

@@ -208,3 +208,36 @@ impl<L: Listener + fmt::Debug> fmt::Debug for CancellableListener<L> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A listener that fails because of the cancellation.
+    struct Fails(CancelToken);
+
+    impl Listener for Fails {
+        type Stream = ();
+        type Address = ();
+    }
+
+    impl Accept<(), ()> for Fails {
+        fn try_accept(&self) -> io::Result<((), ())> {
+            self.0.cancel();
+            Err(io::Error::other("closed"))
+        }
+
+        fn set_mode(&self, _: bool) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    // Fails if the token is not checked after an error.
+    #[test]
+    fn a_listener_that_fails_after_the_cancellation_has_the_error_of_the_token() {
+        let token = CancelToken::new();
+        let listener = CancellableListener::new(Fails(token.clone()), &token).unwrap();
+        let error = listener.accept().unwrap_err();
+        assert!(error.downcast::<crate::outcome::TimeoutError>().is_ok());
+    }
+}

@@ -53,7 +53,8 @@ impl CancelToken {
     }
 
     /// Blocks on a condition variable while `condition` holds, as
-    /// [`Condvar::wait_while`](std::sync::Condvar::wait_while). Ignores poisoning.
+    /// [`Condvar::wait_while`](std::sync::Condvar::wait_while). Ignores poisoning. Also replaces a
+    /// loop around [`Condvar::wait`](std::sync::Condvar::wait).
     ///
     /// The wait ends at the token's deadline, and at most 10 ms after any other cancellation. A
     /// notification that arrives together with the cancellation wakes another waiting thread, as if

@@ -24,7 +24,7 @@ const LONGEST_STEP: Duration = Duration::from_millis(10);
 
 /// How long a caller waits for a killed child to be reaped. A process takes longer if it hangs
 /// inside the system, or if it has to wait for a core. The timer reaps it when it is gone.
-const PATIENCE: Duration = Duration::from_millis(100);
+const LONGEST_REAPING: Duration = Duration::from_millis(100);
 
 /// A running child process. Created by [`Process::spawn`](super::Process::spawn).
 ///
@@ -152,7 +152,9 @@ impl Child {
         loop {
             match self.group.stop() {
                 None => break,
-                Some(Phase::Killed { at }) if Clock::Real.has_reached(at.plus(PATIENCE)) => break,
+                Some(Phase::Killed { at }) if Clock::Real.has_reached(at.plus(LONGEST_REAPING)) => {
+                    break;
+                }
                 Some(_) => {}
             }
             if !matches!(pipes.transfer(step), Ok(true)) {
