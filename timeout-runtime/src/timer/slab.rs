@@ -6,7 +6,7 @@
 use crate::memory::Shrink;
 
 /// The number of places in a chunk.
-const CHUNK: u32 = u32::BITS;
+const CHUNK: u32 = u16::BITS;
 
 pub(super) struct Slab<T> {
     /// `None` is a chunk that was freed.
@@ -21,7 +21,7 @@ pub(super) struct Slab<T> {
 
 struct Chunk<T> {
     /// A bit for each free place.
-    free: u32,
+    free: u16,
     places: [Option<T>; CHUNK as usize],
 }
 
@@ -84,7 +84,7 @@ impl<T> Slab<T> {
         }
         chunk.free |= 1 << (place % CHUNK);
         self.len -= 1;
-        if chunk.free == u32::MAX && self.emptied != number {
+        if chunk.free == u16::MAX && self.emptied != number {
             self.release(number);
         }
         Some(value)
@@ -95,7 +95,7 @@ impl<T> Slab<T> {
     fn release(&mut self, number: u32) {
         let before = std::mem::replace(&mut self.emptied, number);
         if let Some(chunk) = self.chunks.get_mut(before as usize) {
-            chunk.take_if(|chunk| chunk.free == u32::MAX);
+            chunk.take_if(|chunk| chunk.free == u16::MAX);
         }
         if self.len == 0 {
             self.chunks.clear();
@@ -108,7 +108,7 @@ impl<T> Slab<T> {
 
 impl<T> Chunk<T> {
     const EMPTY: Self = Self {
-        free: u32::MAX,
+        free: u16::MAX,
         places: [const { None }; CHUNK as usize],
     };
 }

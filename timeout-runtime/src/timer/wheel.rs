@@ -1,14 +1,14 @@
 //! [`Wheel`]: values with times. Inserting or removing one takes constant time.
 //!
 //! ```text
-//!   level 0    64 slots of 65 µs      all slots of a level cover one slot of the next level
-//!   level 1    64 slots of 4 ms
+//!   level 0    32 slots of 65 µs      all slots of a level cover one slot of the next level
+//!   level 1    32 slots of 2 ms
 //!   ...
-//!   level 7    64 slots of 9 years
+//!   level 9    32 slots of 73 years
 //! ```
 //!
 //! 1. No value is before the current slot of level 0. A value is on the level of the highest digit,
-//!    in base 64, in which the number of its slot of level 0 differs from that of the current slot.
+//!    in base 32, in which the number of its slot of level 0 differs from that of the current slot.
 //!    So each value of a level is earlier than all values of higher levels.
 //! 2. A slot is a list in the order of insertion. When its first value is due and all lower levels
 //!    are empty, its values are distributed over them. So values with equal times keep their order.
@@ -25,7 +25,7 @@ use super::slab::Slab;
 const SLOT_BITS: u32 = 16;
 
 /// A level has `1 << LEVEL_BITS` slots.
-const LEVEL_BITS: u32 = 6;
+const LEVEL_BITS: u32 = 5;
 
 const SLOTS: usize = 1 << LEVEL_BITS;
 
@@ -36,7 +36,7 @@ pub(super) struct Wheel<T> {
     entries: Slab<Entry<T>>,
     /// The levels in use so far.
     levels: Vec<Level>,
-    /// The number of the current slot of level 0.
+    /// The number of the current slot of level 0; zero before the first value.
     current: u64,
     next_serial: NonZeroU32,
 }
@@ -52,7 +52,7 @@ struct Entry<T> {
 
 struct Level {
     /// A bit for each slot that is not empty.
-    occupied: u64,
+    occupied: u32,
     slots: [Slot; SLOTS],
 }
 
@@ -91,6 +91,10 @@ impl<T> Wheel<T> {
     pub(super) fn insert(&mut self, at: Tick, value: T) -> EntryKey {
         let serial = self.next_serial;
         self.next_serial = serial.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        if self.current == 0 {
+            // Relative to the start of all times, each value would be on the highest level.
+            self.current = slot_number(Tick::now());
+        }
         let (level, number) = self.slot_at(at);
         if level >= self.levels.len() {
             self.levels.resize_with(level + 1, || Level::EMPTY);
@@ -188,7 +192,7 @@ impl<T> Wheel<T> {
         let number = slot_number(at).max(self.current);
         let highest_bit = ((number ^ self.current) | 1).ilog2();
         let level = highest_bit / LEVEL_BITS;
-        let digit = (number >> (level * LEVEL_BITS)) % 64;
+        let digit = (number >> (level * LEVEL_BITS)) % (1 << LEVEL_BITS);
         (level as usize, digit as usize)
     }
 
