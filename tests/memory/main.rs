@@ -12,6 +12,7 @@ mod done_channels;
 mod links_to_tokio_tokens;
 mod long_lived_parents;
 mod memory_after_a_peak;
+mod pending_calls;
 
 use std::alloc::System;
 

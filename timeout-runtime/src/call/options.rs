@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crate::call::abandoned;
 use crate::context::frame::{self, PlainCall};
-use crate::terms::PolicyRef;
-use crate::time::tick;
-use crate::time::{Clock, Deadline};
+use crate::terms::{NO_LIMIT, PolicyRef};
+use crate::time::{Clock, Deadline, tick};
 use crate::token::CancelToken;
 use crate::token::node::NodeRef;
 
@@ -70,15 +69,12 @@ impl CallOptions {
         self
     }
 
-    /// The limit in nanoseconds, if only the limit and an enclosing call can end the call.
+    /// The limit as in `PlainTerms`, if only time and an enclosing call can end the call.
     #[inline]
     fn plain_limit(&self) -> Option<u64> {
-        let limit = self.limit.map_or(0, tick::nanos);
-        let is_plain = (1..u64::MAX).contains(&limit)
-            && self.grace.is_zero()
-            && self.upstream.is_empty()
-            && self.deadline == Deadline::never()
-            && !abandoned::any();
+        let limit = self.limit.map_or(NO_LIMIT, tick::nanos);
+        let is_plain =
+            limit > 0 && self.grace.is_zero() && self.upstream.is_empty() && !abandoned::any();
         is_plain.then_some(limit)
     }
 
@@ -88,26 +84,26 @@ impl CallOptions {
         !self.inherit || frame::is_outside()
     }
 
-    /// The limit in nanoseconds, if only the limit can end the call.
+    /// The limit as in `PlainTerms`, if only the limit can end the call.
     pub(crate) fn only_limit(&self) -> Option<u64> {
-        self.plain_limit().filter(|_| self.is_outermost())
+        self.plain_limit()
+            .filter(|_| self.deadline == Deadline::never() && self.is_outermost())
     }
 
     /// Starts the call if only time can end it and `clock` is the real clock. An async call may use
     /// a coarse clock reading for its start.
     #[inline]
     pub(crate) fn plain(self, clock: Clock) -> Result<PlainCall, Self> {
-        match self.plain_limit() {
-            Some(limit) if !clock.is_virtual() => {
-                if self.is_outermost() {
-                    let may_be_coarse = clock != Clock::Real;
-                    Ok(PlainCall::new(self.policy, limit, may_be_coarse))
-                } else {
-                    frame::nested_call(&self.policy, limit).ok_or(self)
-                }
-            }
-            _ => Err(self),
+        let (deadline_clock, bound) = self.deadline.parts();
+        let limit = match self.plain_limit() {
+            Some(limit) if deadline_clock == Clock::Real && !clock.is_virtual() => limit,
+            _ => return Err(self),
+        };
+        if self.is_outermost() && bound.is_never() {
+            let may_be_coarse = clock != Clock::Real;
+            return Ok(PlainCall::new(self.policy, limit, may_be_coarse));
         }
+        frame::bounded_call(&self.policy, limit, bound, self.inherit).ok_or(self)
     }
 
     /// A shared deadline besides the limit. The earlier one holds.

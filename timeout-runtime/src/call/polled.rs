@@ -207,14 +207,12 @@ impl InlineCall {
             Frame::Plain(call) if call.is_nested() => {
                 self.frame.token();
             }
+            Frame::Plain(_) if self.wait.is_ending() => return AfterPending::Over,
             Frame::Plain(call) => {
                 let (deadline, has_expired) = call.resolve_deadline();
                 if has_expired {
-                    return if self.wait.end_now() {
-                        AfterPending::Poll
-                    } else {
-                        AfterPending::Over
-                    };
+                    self.wait.end_now();
+                    return AfterPending::Poll;
                 }
                 self.alarm.set(Clock::Real, deadline, context);
                 return AfterPending::Wait;
@@ -222,7 +220,7 @@ impl InlineCall {
             Frame::Outside | Frame::Token(_) => {}
         }
         if let Frame::Token(CancelToken(token)) = &self.frame {
-            token.ensure_timer();
+            self.alarm.watch(token);
             token.set_caller_waker(context.waker());
         }
         let was_ending = self.wait.is_ending();
@@ -235,7 +233,10 @@ impl InlineCall {
         }
         match look {
             Progress::Wait(until) => {
-                self.alarm.set(clock, until, context);
+                let token = self.frame.known_token();
+                if !token.is_some_and(|CancelToken(token)| token.wakes_caller_at(until)) {
+                    self.alarm.set(clock, until, context);
+                }
                 AfterPending::Wait
             }
             Progress::Over | Progress::Withdraw | Progress::Published => AfterPending::Over,

@@ -107,9 +107,9 @@ impl Wait {
         self.over.is_some()
     }
 
-    /// The deadline has passed and there is no grace. Returns whether this is the first call.
-    pub(crate) fn end_now(&mut self) -> bool {
-        self.over.replace(Tick::PAST).is_none()
+    /// The deadline has passed and there is no grace.
+    pub(crate) fn end_now(&mut self) {
+        self.over = Some(Tick::PAST);
     }
 }
 

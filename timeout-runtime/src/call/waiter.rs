@@ -265,7 +265,9 @@ impl PolledWait {
         match in_flight.look(wait, result) {
             Ok(ending) => Poll::Ready(ending),
             Err(until) => {
-                alarm.set(in_flight.call.view().terms.clock(), until, context);
+                if !in_flight.call.token().wakes_caller_at(until) {
+                    alarm.set(in_flight.call.view().terms.clock(), until, context);
+                }
                 Poll::Pending
             }
         }

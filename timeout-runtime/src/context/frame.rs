@@ -16,7 +16,7 @@ use std::mem::{self, ManuallyDrop};
 use crate::outcome::Cause;
 use crate::sync::const_thread_local;
 use crate::terms::PolicyRef;
-use crate::time::Deadline;
+use crate::time::{Deadline, Tick};
 use crate::token::CancelToken;
 
 pub(crate) use super::plain_call::PlainCall;
@@ -63,7 +63,8 @@ impl Frame {
         self.known_token()
     }
 
-    fn known_token(&self) -> Option<&CancelToken> {
+    /// The token of the call, if it was created.
+    pub(crate) fn known_token(&self) -> Option<&CancelToken> {
         match self {
             Self::Token(token) => Some(token),
             Self::Outside | Self::Plain(_) => None,
@@ -181,12 +182,20 @@ pub(crate) fn token() -> Option<CancelToken> {
     with_frames(Frames::current_token)
 }
 
-/// Starts a call inside the current one. Returns `None` if the current call has a token already, or
-/// if more than time can end the new one, or if it must not start.
-pub(crate) fn nested_call(policy: &PolicyRef, limit: u64) -> Option<PlainCall> {
+/// Starts a call that ends at `bound` at the latest, and with the current call if it inherits.
+/// Returns `None` if more than time can end it, or if it must not start.
+#[inline(never)]
+pub(crate) fn bounded_call(
+    policy: &PolicyRef,
+    limit: u64,
+    bound: Tick,
+    inherits: bool,
+) -> Option<PlainCall> {
     with_frames(|frames| match &mut frames.current {
-        Frame::Plain(call) => call.nested(policy, limit),
-        Frame::Outside | Frame::Token(_) => None,
+        Frame::Outside => PlainCall::until(policy, limit, bound),
+        Frame::Plain(call) if inherits => call.nested(policy, limit, bound),
+        // Without inheritance, the error of the bound would count as one of the enclosing call.
+        Frame::Plain(_) | Frame::Token(_) => None,
     })
 }
 
@@ -382,7 +391,8 @@ mod tests {
     const DEEP: usize = 3 * NEAR;
 
     fn nest(depth: usize, innermost: &mut dyn FnMut()) {
-        let mut frame = match nested_call(&PolicyRef::Static(&POLICY), COARSE_FROM) {
+        let policy = PolicyRef::Static(&POLICY);
+        let mut frame = match bounded_call(&policy, COARSE_FROM, Tick::NEVER, true) {
             Some(call) => Frame::Plain(call),
             None => plain(false),
         };

@@ -8,12 +8,14 @@ use crate::time::{Clock, Tick, tick};
 use crate::token::node::{NodeRef, Watch};
 use crate::token::{CancelToken, Owner};
 
-/// A call that runs in place and that only time can end: its own limit, or the deadline of the
-/// enclosing call, which is such a call too.
+/// A call that runs in place and that only time can end: its own limit, a shared deadline, or the
+/// deadline of the enclosing call, which is such a call too.
 pub(crate) struct PlainCall {
     terms: PlainTerms,
-    /// The deadline of the enclosing call, or `NEVER` if this call inherits nothing.
+    /// The deadline that is shared or that of the enclosing call, or `NEVER`.
     bound: Tick,
+    /// Whether the call inherits from the call of the frame below.
+    is_nested: bool,
     /// Whether the start is the latest possible one, from a coarse clock reading.
     is_start_coarse: bool,
     /// The caller has left. A token that is created from now on is cancelled.
@@ -41,25 +43,34 @@ impl PlainCall {
         Self {
             terms,
             bound: Tick::NEVER,
+            is_nested: false,
             is_start_coarse,
             caller_left: false,
         }
     }
 
-    /// Starts a call inside this one. Returns `None` if more than time can end it, or if it must
-    /// not start.
-    pub(super) fn nested(&self, policy: &PolicyRef, limit: u64) -> Option<Self> {
-        if self.caller_left || !self.policy().cancel || !policy.cancel {
-            return None;
-        }
+    /// Starts a call that inherits nothing and ends at `bound`, or at its limit. Returns `None` if
+    /// it must not start.
+    pub(crate) fn until(policy: &PolicyRef, limit: u64, bound: Tick) -> Option<Self> {
         let terms = PlainTerms::new(policy.clone(), limit, |_| Tick::now());
-        let bound = self.deadline();
-        (terms.start < bound && !bound.is_never()).then_some(Self {
+        (terms.start < bound).then_some(Self {
             terms,
             bound,
+            is_nested: false,
             is_start_coarse: false,
             caller_left: false,
         })
+    }
+
+    /// Starts a call inside this one, which ends at `bound` at the latest. Returns `None` if more
+    /// than time can end it, or if it must not start.
+    pub(super) fn nested(&self, policy: &PolicyRef, limit: u64, bound: Tick) -> Option<Self> {
+        if self.caller_left || !self.policy().cancel || !policy.cancel {
+            return None;
+        }
+        let mut call = Self::until(policy, limit, bound.min(self.deadline()))?;
+        call.is_nested = true;
+        Some(call)
     }
 
     pub(super) fn policy(&self) -> &Policy {
@@ -69,7 +80,7 @@ impl PlainCall {
     /// Whether the call inherits from the call of the frame below.
     #[inline]
     pub(crate) fn is_nested(&self) -> bool {
-        !self.bound.is_never()
+        self.is_nested
     }
 
     #[inline]
@@ -77,9 +88,9 @@ impl PlainCall {
         self.terms.policy.has_listeners()
     }
 
-    /// The earlier one of the own deadline and the inherited one. From a coarse start it is the
-    /// latest possible one. That is exact once it has passed, because the limit is longer than the
-    /// error of the start.
+    /// The earlier one of the own deadline and the inherited or shared one. From a coarse start it
+    /// is the latest possible one. That is exact once it has passed, because the limit is longer
+    /// than the error of the start.
     #[inline]
     pub(crate) fn deadline(&self) -> Tick {
         self.terms.deadline().min(self.bound)
@@ -155,10 +166,10 @@ impl PlainCall {
             self.resolve_start(Tick::now());
         }
         let (own, deadline) = (self.terms.clone(), self.deadline());
-        if !self.is_nested() {
+        if self.bound.is_never() {
             return Terms::Plain(own);
         }
-        // At equal instants, the inherited deadline is the cause.
+        // At equal instants, the inherited or shared deadline is the cause.
         let cause = if self.bound <= own.deadline() {
             Cause::DeadlineExceeded
         } else {
@@ -166,7 +177,7 @@ impl PlainCall {
         };
         Terms::Full(Box::new(FullTerms {
             id: own.id,
-            limit: Some(own.limit()),
+            limit: own.limit(),
             grace: Duration::ZERO,
             clock: Clock::Real,
             start: own.start,

@@ -14,19 +14,22 @@ pub(crate) use policy::PolicyRef;
 /// The terms of a call.
 #[derive(Clone)]
 pub(crate) enum Terms {
-    /// A call that only its limit can end. Small, because this is the usual kind.
+    /// A call that only its limit can end, if it has one. Small, because this is the usual kind.
     Plain(PlainTerms),
     /// Any other call.
     Full(Box<FullTerms>),
 }
 
-/// A call that only its limit can end, on the real clock.
+/// The limit of a call without a limit, in nanoseconds.
+pub(crate) const NO_LIMIT: u64 = u64::MAX;
+
+/// A call that only its limit can end, if it has one, on the real clock.
 #[derive(Clone)]
 pub(crate) struct PlainTerms {
     pub(crate) policy: PolicyRef,
     pub(crate) id: Option<CallId>,
     pub(crate) start: Tick,
-    /// In nanoseconds.
+    /// In nanoseconds, or `NO_LIMIT`.
     pub(crate) limit: u64,
 }
 
@@ -48,8 +51,8 @@ impl PlainTerms {
         self.start.plus_nanos(self.limit)
     }
 
-    pub(crate) fn limit(&self) -> Duration {
-        Duration::from_nanos(self.limit)
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        (self.limit != NO_LIMIT).then(|| Duration::from_nanos(self.limit))
     }
 }
 
@@ -97,7 +100,7 @@ impl Terms {
 
     pub(crate) fn limit(&self) -> Option<Duration> {
         match self {
-            Self::Plain(call) => Some(call.limit()),
+            Self::Plain(call) => call.limit(),
             Self::Full(call) => call.limit,
         }
     }

@@ -1,5 +1,6 @@
 //! [`Tick`]: an instant in eight bytes, used for all deadline arithmetic.
 
+use std::num::NonZeroU64;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ static ANCHOR: LazyLock<(Instant, Coarse)> = LazyLock::new(|| {
         }
     }
 });
-const MIDDLE: u64 = 1 << 62;
+const MIDDLE: Tick = Tick::of_nanos(1 << 62);
 
 /// The maximum error of a coarse clock reading, in nanoseconds.
 ///
@@ -30,14 +31,15 @@ const MIDDLE: u64 = 1 << 62;
 /// for machines that handle the interrupt late.
 pub(crate) const BEHIND: u64 = 100_000_000;
 
-/// An instant in nanoseconds. Instants more than four centuries ahead saturate to never.
+/// An instant in nanoseconds. Instants more than four centuries ahead saturate to never. It is not
+/// zero, so an `Option` of it has eight bytes too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Tick(u64);
+pub(crate) struct Tick(NonZeroU64);
 
 impl Tick {
-    pub(crate) const NEVER: Self = Self(u64::MAX);
+    pub(crate) const NEVER: Self = Self(NonZeroU64::MAX);
     /// Earlier than any clock reading.
-    pub(crate) const PAST: Self = Self(0);
+    pub(crate) const PAST: Self = Self(NonZeroU64::MIN);
 
     /// Reads the system's monotonic clock.
     pub(crate) fn now() -> Self {
@@ -47,15 +49,15 @@ impl Tick {
     /// Returns the reading, shifted by the steps that tests apply to the clock.
     fn read(tick: Self) -> Self {
         #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
-        let tick = Self(tick.0.saturating_add_signed(steps::offset()));
+        let tick = Self::of_nanos(tick.nanos().saturating_add_signed(steps::offset()));
         tick
     }
 
     pub(crate) fn of(instant: Instant) -> Self {
         let (anchor, _) = *ANCHOR;
         match instant.checked_duration_since(anchor) {
-            Some(after) => Self(MIDDLE).plus(after),
-            None => Self(MIDDLE.saturating_sub(nanos(anchor - instant))),
+            Some(after) => MIDDLE.plus(after),
+            None => MIDDLE.minus_nanos(nanos(anchor - instant)),
         }
     }
 
@@ -63,7 +65,7 @@ impl Tick {
     pub(crate) fn now_coarse() -> Self {
         let (_, anchor) = *ANCHOR;
         match anchor.elapsed_nanos() {
-            Some(nanos) => Self::read(Self(MIDDLE.saturating_add(nanos))),
+            Some(nanos) => Self::read(MIDDLE.plus_nanos(nanos)),
             None => Self::now(),
         }
     }
@@ -71,20 +73,24 @@ impl Tick {
     /// Whether a coarse clock reading shows that the tick is in the future. `false` can be wrong.
     #[inline]
     pub(crate) fn is_clearly_ahead(self) -> bool {
-        self.0.saturating_sub(BEHIND) > Self::now_coarse().0
+        self.minus_nanos(BEHIND) > Self::now_coarse()
     }
 
     /// Converts to a number, for storage in an atomic.
     pub(crate) const fn nanos(self) -> u64 {
-        self.0
+        self.0.get()
     }
 
+    /// Returns `PAST` for zero.
     pub(crate) const fn of_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        match NonZeroU64::new(nanos) {
+            Some(nanos) => Self(nanos),
+            None => Self::PAST,
+        }
     }
 
     pub(crate) const fn is_never(self) -> bool {
-        self.0 == u64::MAX
+        self.nanos() == Self::NEVER.nanos()
     }
 
     pub(crate) fn plus(self, duration: Duration) -> Self {
@@ -95,9 +101,13 @@ impl Tick {
         Self(self.0.saturating_add(nanos))
     }
 
+    const fn minus_nanos(self, nanos: u64) -> Self {
+        Self::of_nanos(self.nanos().saturating_sub(nanos))
+    }
+
     /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub(crate) fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.nanos().saturating_sub(earlier.nanos()))
     }
 }
 

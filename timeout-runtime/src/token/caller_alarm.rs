@@ -13,11 +13,12 @@ use std::task::{Context, Waker};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
 
+use crate::terms::Terms;
 use crate::time::Clock;
 use crate::time::Tick;
 use crate::timer::{Alarm, Key};
 
-use super::node::TIMER;
+use super::node::{NodeRef, TIMER};
 
 /// At most one alarm: on our own timer, or on Tokio's while its clock is virtual.
 ///
@@ -26,24 +27,30 @@ use super::node::TIMER;
 pub(crate) enum CallerAlarm {
     #[default]
     Unset,
-    Armed(Armed),
-    #[cfg(feature = "tokio")]
-    Virtual {
+    /// Wakes the task by our own timer.
+    Armed {
         at: Tick,
-        sleep: VirtualSleep,
+        key: Key,
+        /// The waker that the alarm holds.
+        wakes: Address,
+        /// The timer's count of expired alarms when this one was set.
+        expired: u32,
+        /// Polls since the clock was last read, modulo [`POLLS`].
+        polls: u8,
     },
+    /// Cancels the token of the call, which wakes the task.
+    Token { key: Key },
+    #[cfg(feature = "tokio")]
+    Virtual { at: Tick, sleep: VirtualSleep },
 }
 
-/// An alarm on our own timer.
-pub(crate) struct Armed {
-    at: Tick,
-    key: Key,
-    /// The waker that the alarm holds.
-    wakes: Address,
-    /// The timer's count of expired alarms when this one was set.
-    expired: u32,
-    /// Polls since the clock was last read, modulo [`POLLS`].
-    polls: u8,
+impl Drop for CallerAlarm {
+    #[inline]
+    fn drop(&mut self) {
+        if let Self::Armed { key, .. } | Self::Token { key } = self {
+            TIMER.disarm(*key);
+        }
+    }
 }
 
 /// Every so many polls the caller reads the clock even if its alarm has not expired.
@@ -53,40 +60,19 @@ const POLLS: u8 = 32;
 
 /// Identity of a waker: wakers with equal addresses wake the same task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Address(usize, usize);
+pub(crate) struct Address(usize, usize);
 
 impl Address {
     #[inline]
     fn of(waker: &Waker) -> Self {
         Self(waker.data().addr(), ptr::from_ref(waker.vtable()).addr())
     }
-}
 
-impl Armed {
-    /// Whether the alarm is pending and wakes the polled task. `false` can be wrong.
+    /// Whether an alarm with this waker is pending and wakes the polled task. `false` can be wrong.
     #[inline]
-    fn is_pending_for(&self, waker: &Waker) -> bool {
+    fn is_pending_for(self, waker: &Waker, expired: u32) -> bool {
         // A pending alarm keeps its waker alive, so no other waker can have reused the address.
-        self.wakes == Address::of(waker) && self.expired == TIMER.fired_alarms()
-    }
-
-    /// Replaces the waker of the alarm. Returns `false` if the alarm has expired.
-    fn wake(&mut self, waker: &Waker) -> bool {
-        let expired = TIMER.fired_alarms();
-        if self.is_pending_for(waker) {
-            return true;
-        }
-        // The alarm keeps this clone, whose address can differ from that of the original.
-        let waker = waker.clone();
-        self.wakes = Address::of(&waker);
-        self.expired = expired;
-        TIMER.rearm(self.key, waker)
-    }
-}
-
-impl Drop for Armed {
-    fn drop(&mut self) {
-        TIMER.disarm(self.key);
+        self == Self::of(waker) && expired == TIMER.fired_alarms()
     }
 }
 
@@ -95,20 +81,56 @@ impl CallerAlarm {
     #[inline]
     pub(crate) fn watches(&mut self, context: &Context<'_>) -> bool {
         match self {
-            Self::Armed(alarm) => {
-                alarm.polls = (alarm.polls + 1) % POLLS;
-                alarm.polls != 0 && alarm.is_pending_for(context.waker())
+            Self::Armed {
+                wakes,
+                expired,
+                polls,
+                ..
+            } => {
+                *polls = (*polls + 1) % POLLS;
+                *polls != 0 && wakes.is_pending_for(context.waker(), *expired)
             }
-            Self::Unset => false,
+            Self::Unset | Self::Token { .. } => false,
             #[cfg(feature = "tokio")]
             Self::Virtual { .. } => false,
+        }
+    }
+
+    /// Makes the timer cancel the token of a call at its deadline, if nothing does so yet.
+    ///
+    /// The key of that alarm is here, since the call ends or its token is cancelled before this is
+    /// dropped. In the links of the token, it would need a box.
+    pub(crate) fn watch(&mut self, token: &NodeRef) {
+        if !token.terms().is_some_and(Terms::cancels_at_deadline) {
+            token.ensure_timer();
+            return;
+        }
+        let mut armed = None;
+        token.ensure_timer_with(|_, key| armed = Some(key));
+        if let Some(key) = armed {
+            *self = Self::Token { key };
         }
     }
 
     /// Wakes the task at `until` on `clock`. Replaces an alarm set before.
     pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
         let is_set = match self {
-            Self::Armed(alarm) if alarm.at == until => alarm.wake(context.waker()),
+            Self::Armed {
+                at,
+                key,
+                wakes,
+                expired,
+                ..
+            } if *at == until => {
+                wakes.is_pending_for(context.waker(), *expired) || {
+                    *expired = TIMER.fired_alarms();
+                    // The alarm keeps this clone, whose address can differ from that of the
+                    // original.
+                    let waker = context.waker().clone();
+                    *wakes = Address::of(&waker);
+                    TIMER.rearm(*key, waker)
+                }
+            }
             #[cfg(feature = "tokio")]
             Self::Virtual { at, sleep } if *at == until => {
                 sleep.as_mut().poll(context).is_pending()
@@ -142,13 +164,13 @@ impl CallerAlarm {
         let (address, expired) = (Address::of(&waker), TIMER.fired_alarms());
         match TIMER.arm(at, Alarm::Wake(Some(waker))) {
             Some(key) => {
-                *self = Self::Armed(Armed {
+                *self = Self::Armed {
                     at,
                     key,
                     wakes: address,
                     expired,
                     polls: 0,
-                });
+                };
                 true
             }
             None => false,

@@ -5,8 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use crate::sync::{Ordering, lock};
 use crate::time::Clock;
-use crate::timer::Alarm;
+use crate::time::Tick;
+use crate::timer::{Alarm, Key};
 
+use super::super::links::Links;
 use super::{CLOCKED, Head, NodeRef, TIMER, WATCHED};
 
 /// Whether the timer thread was ever refused for a token.
@@ -21,12 +23,23 @@ impl Head {
             }
         }
     }
+
+    /// Whether an alarm cancels the token at `at`, and thus wakes the caller.
+    pub(crate) fn wakes_caller_at(&self, at: Tick) -> bool {
+        self.state.load(Ordering::Acquire) == WATCHED && self.expiry().at == at
+    }
 }
 
 impl NodeRef {
     /// Makes the timer cancel the token at its deadline. Returns `false` if there is no timer
     /// thread.
     pub(crate) fn ensure_timer(&self) -> bool {
+        self.ensure_timer_with(|links, key| links.more().alarm = Some(key))
+    }
+
+    /// As `ensure_timer`. `keep` stores the key of the alarm, if one is armed. It runs under the
+    /// lock of the links.
+    pub(in crate::token) fn ensure_timer_with(&self, keep: impl FnOnce(&mut Links, Key)) -> bool {
         let expiry = self.expiry();
         if self.state.load(Ordering::Acquire) != CLOCKED || expiry.at.is_never() {
             return true;
@@ -44,7 +57,7 @@ impl NodeRef {
             ANY_WITHOUT_TIMER.store(true, Ordering::Relaxed);
             return false;
         };
-        links.more().alarm = Some(key);
+        keep(&mut links, key);
         self.state.store(WATCHED, Ordering::Release);
         true
     }
