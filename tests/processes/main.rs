@@ -18,6 +18,7 @@ mod child_families;
 mod child_output;
 mod forked_children;
 mod large_values;
+mod limits_at_run_time;
 mod own_processes;
 mod panic_abort;
 mod process_exit;

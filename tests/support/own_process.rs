@@ -18,14 +18,23 @@ const TEST: &str = "TIMEOUT_TEST_IN_OWN_PROCESS";
 /// the calling test as its argument.
 #[track_caller]
 pub fn in_own_process<F: FnOnce()>(test: F) {
+    in_own_process_with(&[], test);
+}
+
+/// As [`in_own_process`], with additional environment variables. Returns what the process has
+/// printed to standard error.
+#[track_caller]
+pub fn in_own_process_with<F: FnOnce()>(variables: &[(&str, &str)], test: F) -> String {
     let name = name_of::<F>();
     if env::var(TEST).is_ok_and(|started_for| started_for == name) {
-        return test();
+        test();
+        return String::new();
     }
     let program = env::current_exe().expect("this program has a path");
     let output = Command::new(program)
         .args([name, "--exact", "--include-ignored", "--show-output"])
         .env(TEST, name)
+        .envs(variables.iter().copied())
         .output()
         .expect("this program can be started again");
     let stdout = String::from_utf8_lossy(&output.stdout);
@@ -38,6 +47,7 @@ pub fn in_own_process<F: FnOnce()>(test: F) {
         output.status
     );
     print!("{stdout}{stderr}");
+    stderr.into_owned()
 }
 
 /// The name of the test that contains the closure. The type of a closure is printed as the path of

@@ -47,7 +47,7 @@ const PATHS: [Path; 13] = [
     },
     Path {
         name: "async call, ready",
-        expected: 444,
+        expected: 455,
         run: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -58,7 +58,7 @@ const PATHS: [Path; 13] = [
     },
     Path {
         name: "async call, ready, near limit",
-        expected: 453,
+        expected: 465,
         run: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -69,7 +69,7 @@ const PATHS: [Path; 13] = [
     },
     Path {
         name: "async call, ready, with a listener",
-        expected: 1350,
+        expected: 1376,
         run: |times| {
             let _listener = add_listener(|event| _ = black_box(event));
             block_on(async move {
@@ -81,7 +81,7 @@ const PATHS: [Path; 13] = [
     },
     Path {
         name: "async call, ready, token checked",
-        expected: 1360,
+        expected: 1371,
         run: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -92,7 +92,7 @@ const PATHS: [Path; 13] = [
     },
     Path {
         name: "async call inside a call, ready",
-        expected: 1479,
+        expected: 1500,
         run: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -103,7 +103,7 @@ const PATHS: [Path; 13] = [
     },
     Path {
         name: "async call, pending once",
-        expected: 1133,
+        expected: 1146,
         run: |times| {
             block_on(async move {
                 for x in 0..times {
@@ -123,7 +123,7 @@ const PATHS: [Path; 13] = [
     },
     Path {
         name: "sync call, inline",
-        expected: 451,
+        expected: 463,
         run: |times| (0..times).for_each(|x| _ = black_box(inline(x))),
     },
     Path {

@@ -20,6 +20,7 @@ mod context;
 mod event;
 mod forked;
 pub mod integrations;
+pub mod limits;
 mod memory;
 #[cfg(not(target_family = "wasm"))]
 pub mod net;

@@ -13,13 +13,14 @@ use crate::unwind::{self, Payload};
 use super::TokenParam;
 use super::options::CallOptions;
 use super::report::{Classify, ReportBuilder, is_value};
-use super::start::start;
+use super::start::start_updated;
 use super::view::{CallState, CallView, Caller};
 
-/// The frame of a call that has a token from its start, if the call starts.
+/// The frame of a call that has a token from its start, if the call starts. Its options were
+/// refused by `plain`, which has updated the limit.
 #[cold]
 pub(super) fn start_with_token(options: CallOptions, clock: Clock) -> Result<Frame, TimeoutError> {
-    let started = start(options, clock.resolved())?;
+    let started = start_updated(options, clock.resolved())?;
     Ok(Frame::Token(started.token()))
 }
 

@@ -69,6 +69,22 @@ impl CallOptions {
         self
     }
 
+    /// Replaces the limit, if another one is set for this name. Called once, when the call begins.
+    #[inline]
+    pub(super) fn update_limit(&mut self) {
+        if !self.policy.in_force.is_own() {
+            self.replace_limit();
+        }
+    }
+
+    #[cold]
+    fn replace_limit(&mut self) {
+        let policy = &*self.policy;
+        if let Some(limit) = policy.in_force.replacement(policy.name, self.limit) {
+            self.limit = Some(limit).filter(|limit| *limit != Duration::MAX);
+        }
+    }
+
     /// The limit as in `PlainTerms`, if only time and an enclosing call can end the call.
     #[inline]
     fn plain_limit(&self) -> Option<u64> {
@@ -93,7 +109,8 @@ impl CallOptions {
     /// Starts the call if only time can end it and `clock` is the real clock. An async call may use
     /// a coarse clock reading for its start.
     #[inline]
-    pub(crate) fn plain(self, clock: Clock) -> Result<PlainCall, Self> {
+    pub(crate) fn plain(mut self, clock: Clock) -> Result<PlainCall, Self> {
+        self.update_limit();
         let (deadline_clock, bound) = self.deadline.parts();
         let limit = match self.plain_limit() {
             Some(limit) if deadline_clock == Clock::Real && !clock.is_virtual() => limit,

@@ -40,7 +40,13 @@ impl CallStart {
 ///
 /// Refuses the call if its deadline has passed, if one of its tokens is cancelled, or if too many
 /// abandoned operations of its name are still running.
-pub(crate) fn start(options: CallOptions, clock: Clock) -> Result<CallStart, TimeoutError> {
+pub(crate) fn start(mut options: CallOptions, clock: Clock) -> Result<CallStart, TimeoutError> {
+    options.update_limit();
+    start_updated(options, clock)
+}
+
+/// As `start`, for options whose limit was updated.
+pub(super) fn start_updated(options: CallOptions, clock: Clock) -> Result<CallStart, TimeoutError> {
     let plain_limit = options.only_limit().filter(|_| clock == Clock::Real);
     if let Some(limit) = plain_limit {
         let terms = Terms::Plain(PlainTerms::new(options.policy, limit, |_| Tick::now()));

@@ -86,6 +86,34 @@ macro_rules! outcome_and_status {
                 }
             }
 
+            /// Whether the called dependency is the reason: it failed, or the call reached its own
+            /// limit. For circuit breakers.
+            ///
+            /// A cancelled caller and an operation that never ran say nothing about the dependency.
+            /// Neither does a shared deadline by itself, because earlier calls may have used up its
+            /// time. Add `DeadlineExceeded` if your deadlines are long enough for this call.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// use timeout_runtime::{CallStatus, CancelToken, Timeout};
+            ///
+            /// let fetch = Timeout::new("fetch", Duration::from_secs(60))?;
+            /// let refused = fetch.outcome(|_token| Err::<(), _>("connection refused"));
+            /// assert!(refused.status().blames_dependency());
+            ///
+            /// let given_up = fetch.outcome(|token: CancelToken| {
+            ///     token.cancel();
+            ///     token.check()
+            /// });
+            /// assert_eq!(given_up.status(), CallStatus::UpstreamCancelled);
+            /// assert!(!given_up.status().blames_dependency());
+            /// # Ok::<(), timeout_runtime::InvalidLimit>(())
+            /// ```
+            #[must_use]
+            pub fn blames_dependency(self) -> bool {
+                matches!(self, Self::Failed | Self::TimedOut)
+            }
+
             /// The text of the status in errors and events.
             pub(crate) fn text(self) -> &'static str {
                 match self {

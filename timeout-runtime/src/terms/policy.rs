@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::event::CallId;
 use crate::event::clock::OwnClock;
 use crate::event::listener::{self, Own};
+use crate::limits::InForce;
 use crate::pool::Spin;
 
 /// The settings shared by all calls of one function.
@@ -22,6 +23,8 @@ pub struct Policy {
     pub(crate) clock: Option<OwnClock>,
     /// Adaptive spinning of parked callers.
     pub(crate) spin: Spin,
+    /// The limit that replaces the one in the code.
+    pub(crate) in_force: InForce,
 }
 
 impl Policy {
@@ -34,6 +37,7 @@ impl Policy {
             listener: None,
             clock: None,
             spin: Spin::new(),
+            in_force: InForce::new(),
         }
     }
 
