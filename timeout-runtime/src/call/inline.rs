@@ -163,7 +163,13 @@ impl Frame {
 
     /// The operation was dropped in place because the wait is over. Decides the outcome.
     pub(super) fn give_up(&mut self) -> TimeoutError {
+        let is_unobserved = self.is_unobserved();
         self.view(Caller::Polling, |view| {
+            if is_unobserved {
+                // Only time can have ended the call, and no event is due.
+                let terms = view.terms;
+                return terms.error(terms.cause(), terms.elapsed(), true, None);
+            }
             view.end_without_result(view.leave_dropped(), false)
         })
     }
