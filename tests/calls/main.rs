@@ -21,6 +21,8 @@ mod panics;
 mod random;
 #[path = "../support/random_calls.rs"]
 mod random_calls;
+#[path = "../support/rule_checks.rs"]
+mod rule_checks;
 #[path = "../support/rules.rs"]
 mod rules;
 #[path = "../support/scenario.rs"]
@@ -31,6 +33,8 @@ mod scenario_calls;
 mod scenario_run;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/sync_scenario.rs"]
+mod sync_scenario;
 #[path = "../support/user_code.rs"]
 mod user_code;
 
@@ -55,6 +59,7 @@ mod only_a_success_may_tie;
 mod outcomes_as_values;
 mod returned_futures;
 mod rules_in_virtual_time;
+mod rules_of_sync_calls;
 mod stressed_calls;
 mod table_of_outcomes;
 mod timeout_policy;

@@ -259,26 +259,28 @@ impl Played<'_> {
 
     /// A success counts until the wait ends, and a published result wins a tie.
     /// A success returned by a poll in place always counts.
+    /// A sync call in place returns with its operation; only its end bounds a success.
     /// A panic counts too, and is never dropped while the caller waits.
     fn success_or_panic(
         &self,
         depth: usize,
         ended: At<OpResult>,
         wait: At<Cause>,
-    ) -> At<ModelOutcome> {
-        if self.call(depth).run == Run::Inline {
-            return (ended.0, ModelOutcome::Result(ended.1));
-        }
+    ) -> Vec<At<ModelOutcome>> {
+        let result = (ended.0, ModelOutcome::Result(ended.1));
+        let stopped = (wait.0, ModelOutcome::Stopped(wait.1));
         let [_, _, published, decided, _] = self.seen[depth].places;
-        let is_in_time = match ended.0.cmp(&wait.0) {
-            Ordering::Equal => published < decided,
-            order => order.is_lt(),
+        let is_in_time = match (self.call(depth).run, ended.0.cmp(&wait.0)) {
+            (Run::Inline, _) => true,
+            (Run::SyncInline, _) if ended.1 == OpResult::Panic => true,
+            (Run::SyncInline, _) if ended.0 == self.end(depth) => return vec![result, stopped],
+            (Run::SyncInline, _) => ended.0 < self.end(depth),
+            // The operation and its caller are on two threads.
+            (Run::SyncWorker, Ordering::Equal) => return vec![result, stopped],
+            (Run::Task, Ordering::Equal) => published < decided,
+            (Run::Task | Run::SyncWorker, order) => order.is_lt(),
         };
-        if is_in_time {
-            (ended.0, ModelOutcome::Result(ended.1))
-        } else {
-            (wait.0, ModelOutcome::Stopped(wait.1))
-        }
+        vec![if is_in_time { result } else { stopped }]
     }
 
     /// An error counts before the deadline and before the cancellation. A later error still
@@ -286,7 +288,11 @@ impl Played<'_> {
     fn error(&self, depth: usize, at: Millis, end: At<Cause>) -> Vec<At<ModelOutcome>> {
         let (over, cause) = self.wait(depth, end);
         let failed = (at, ModelOutcome::Result(OpResult::Err));
-        let ended = (at.min(over), ModelOutcome::Stopped(cause));
+        let over = match self.call(depth).run {
+            Run::SyncInline => at,
+            _ => at.min(over),
+        };
+        let ended = (over, ModelOutcome::Stopped(cause));
         match at.cmp(&end.0) {
             Ordering::Less => vec![failed],
             Ordering::Equal if at < self.deadline(depth).0 => vec![failed, ended],
@@ -300,10 +306,14 @@ impl Played<'_> {
         let cancelled = self.cancellations(depth).into_iter();
         let ends = cancelled.flat_map(|cancelled| self.wait_ends(depth, cancelled));
         for end in ends.filter(|end| self.may_start(depth, *end)) {
-            let (over, cause) = self.wait(depth, end);
-            match self.seen[depth].ended {
+            let (mut over, cause) = self.wait(depth, end);
+            let ended = self.seen[depth].ended;
+            if let (Run::SyncInline, Some((at, _))) = (self.call(depth).run, ended) {
+                over = at;
+            }
+            match ended {
                 Some((at, OpResult::Err)) => outcomes.extend(self.error(depth, at, end)),
-                Some(ended) => outcomes.push(self.success_or_panic(depth, ended, (over, cause))),
+                Some(ended) => outcomes.extend(self.success_or_panic(depth, ended, (over, cause))),
                 None => outcomes.push((over, ModelOutcome::Stopped(cause))),
             }
         }

@@ -20,8 +20,12 @@ pub enum OpResult {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
+    /// Polled in place.
     Inline,
     Task,
+    /// A sync operation on the caller's thread.
+    SyncInline,
+    SyncWorker,
 }
 
 /// The behaviour of an operation. It first makes the next call of the scenario, if any. Then it
@@ -99,12 +103,24 @@ fn op() -> impl Strategy<Value = Op> {
     )
 }
 
-fn call() -> impl Strategy<Value = Call> {
-    let run = prop_oneof![
+fn async_run() -> impl Strategy<Value = (Run, bool)> {
+    prop_oneof![
         3 => Just((Run::Inline, true)),
         2 => Just((Run::Task, true)),
         2 => Just((Run::Task, false)),
-    ];
+    ]
+}
+
+fn sync_run() -> impl Strategy<Value = (Run, bool)> {
+    prop_oneof![
+        2 => Just((Run::SyncInline, true)),
+        3 => Just((Run::SyncWorker, true)),
+        2 => Just((Run::SyncWorker, false)),
+    ]
+}
+
+/// A call whose place and `cancel` come from `run`.
+fn call(run: impl Strategy<Value = (Run, bool)>) -> impl Strategy<Value = Call> {
     let ends = (
         weighted(0.8, millis()),
         weighted(0.3, millis()),
@@ -128,8 +144,26 @@ fn call() -> impl Strategy<Value = Call> {
     )
 }
 
+/// A scenario of sync calls. Each operation ends: a thread cannot be dropped.
+pub fn sync_scenario() -> impl Strategy<Value = Scenario> {
+    let calls = collection::vec(call(sync_run()), 1..=DEPTH);
+    (calls, weighted(0.2, millis())).prop_map(|(mut calls, context)| {
+        for call in &mut calls {
+            call.op.ends.get_or_insert((LATE, OpResult::Ok));
+        }
+        Scenario {
+            calls,
+            context,
+            dropped_at: None,
+        }
+    })
+}
+
+/// An instant after all others at which something happens.
+const LATE: Millis = 60;
+
 pub fn scenario() -> impl Strategy<Value = Scenario> {
-    let calls = collection::vec(call(), 1..=DEPTH);
+    let calls = collection::vec(call(async_run()), 1..=DEPTH);
     let parts = (calls, weighted(0.2, millis()), weighted(0.2, millis()));
     parts.prop_map(|(calls, context, dropped_at)| Scenario {
         calls,

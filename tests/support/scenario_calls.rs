@@ -103,6 +103,7 @@ macro_rules! depth {
                     (Run::Task, true, false) => Box::pin(task_detached(props)),
                     (Run::Task, false, true) => Box::pin(uncancelled(props)),
                     (Run::Task, false, false) => Box::pin(uncancelled_detached(props)),
+                    (Run::SyncInline | Run::SyncWorker, ..) => unreachable!("it is a sync call"),
                 }
             }
         }
@@ -221,11 +222,16 @@ pub async fn make(depth: usize, props: &Arc<Props>) -> Result<usize, CallError> 
     let outcome = AssertUnwindSafe(call(Arc::clone(props)))
         .catch_unwind()
         .await;
-    note(depth, Sight::Returned(returned(depth, &outcome)));
+    note(depth, Sight::Returned(returned(depth, named, &outcome)));
     outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-fn returned<P>(depth: usize, outcome: &Result<Result<usize, CallError>, P>) -> Returned
+/// What a call returned. `named` tells the depth of a call of this name.
+pub fn returned<P>(
+    depth: usize,
+    named: fn(&str) -> Option<usize>,
+    outcome: &Result<Result<usize, CallError>, P>,
+) -> Returned
 where
     P: Deref<Target = dyn Any + Send>,
 {

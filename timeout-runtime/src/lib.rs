@@ -31,6 +31,9 @@ mod registry;
 mod shards;
 mod sync;
 mod terms;
+#[cfg(feature = "test-util")]
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+pub mod testing;
 #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
 mod tests;
 mod threads;

@@ -9,16 +9,16 @@ use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::event::{CallId, WorkerName};
 use crate::memory::Shrink;
 use crate::pool::settings;
 use crate::sync::lock;
-use crate::time::Clock;
-use crate::time::Tick;
+use crate::threads::parking::CurrentParker;
+use crate::time::{Clock, Tick};
 use crate::token::CallerAlarm;
 use crate::unwind;
 
@@ -26,7 +26,8 @@ struct Left {
     call: CallId,
     name: &'static str,
     worker: Option<WorkerName>,
-    since: Instant,
+    clock: Clock,
+    since: Tick,
 }
 
 /// Identifies an abandoned operation: the address of the state that both sides of its call share.
@@ -37,22 +38,30 @@ struct Table {
     /// By that address.
     by_key: HashMap<Key, Left>,
     by_name: HashMap<&'static str, usize>,
-    /// How many operations have ended whose late event is not yet emitted.
-    reporting: usize,
-    /// The tasks that wait in `drain_async`, by the keys of their futures.
-    draining: HashMap<u64, Waker>,
+    /// The clocks of operations that have ended, and whose late event is not yet emitted.
+    reporting: Vec<Clock>,
+    /// The threads and tasks that wait in `drain`, by their keys, and their clocks.
+    draining: HashMap<u64, (Clock, Waker)>,
     next_drain: u64,
 }
 
 impl Table {
-    /// How many operations `drain` waits for.
-    fn left(&self) -> usize {
-        self.by_key.len() + self.reporting
+    /// How many operations `drain` waits for: on a test clock, those on this clock.
+    fn left(&self, clock: Clock) -> usize {
+        let clocks = self.by_key.values().map(|left| left.clock);
+        let clocks = clocks.chain(self.reporting.iter().copied());
+        clocks
+            .filter(|operation| waits_for(clock, *operation))
+            .count()
     }
 }
 
+/// Whether `drain` on `clock` waits for an operation on the clock `operation`.
+fn waits_for(clock: Clock, operation: Clock) -> bool {
+    operation == clock || !clock.is_for_tests()
+}
+
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
-static REMOVED: Condvar = Condvar::new();
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// An operation that still runs although its call has ended.
@@ -97,7 +106,7 @@ pub fn abandoned() -> Vec<Abandoned> {
             call: left.call,
             name: left.name,
             worker: left.worker,
-            age: left.since.elapsed(),
+            age: left.clock.now().since(left.since),
         })
         .collect();
     abandoned.sort_by_key(|left| Reverse(left.age));
@@ -121,29 +130,28 @@ pub fn abandoned() -> Vec<Abandoned> {
 /// assert_eq!(workers::drain(Duration::from_secs(60)), 0); // at the end of `main`
 /// ```
 ///
+/// On a `testing::TestClock`, it waits for the operations on that clock, and `longest` is virtual.
+///
 /// This blocks the calling thread. On a current-thread Tokio runtime that keeps abandoned tasks
 /// from running; call it from `spawn_blocking` there.
 #[allow(clippy::must_use_candidate)] // Mostly called for its effect.
 pub fn drain(longest: Duration) -> usize {
-    let until = Instant::now().checked_add(longest);
-    let mut table = lock(&*TABLE);
-    while table.left() != 0 {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            break;
+    let clock = Clock::of_thread();
+    let order = clock.order();
+    let parker = CurrentParker::get();
+    let drain = Drain::begin(clock, longest);
+    loop {
+        if let Some(left) = drain.look(parker.waker()) {
+            return left;
         }
-        let left = left.unwrap_or(Duration::from_secs(3600));
-        table = REMOVED
-            .wait_timeout(table, left)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
+        parker.park_on(clock, drain.until, order);
     }
-    table.left()
 }
 
 /// As [`drain`], for async code on any executor: waits without blocking the thread.
 ///
-/// `longest` counts from the first poll, by the system's clock, also while Tokio's time is paused.
+/// `longest` counts from the first poll, by the system's clock, also while Tokio's time is paused,
+/// or by the `testing::TestClock` of the task.
 /// The result is the number of operations that are still running then, and `0` once all have ended.
 /// Abandoned tasks of a current-thread runtime end meanwhile, since the runtime polls them.
 ///
@@ -160,39 +168,58 @@ pub fn drain(longest: Duration) -> usize {
 /// # }
 /// ```
 pub async fn drain_async(longest: Duration) -> usize {
-    let until = Tick::now().plus(longest);
-    let key = {
-        let mut table = lock(&*TABLE);
-        table.next_drain += 1;
-        table.next_drain
-    };
+    let drain = Drain::begin(Clock::of_thread(), longest);
     let alarm = CallerAlarm::default();
-    Drain { key, until, alarm }.await
+    DrainFuture { drain, alarm }.await
 }
 
-/// One wait of `drain_async`. Dropping it removes its waker.
+/// One wait. Dropping it removes its waker.
 struct Drain {
     key: u64,
+    clock: Clock,
     until: Tick,
+}
+
+impl Drain {
+    fn begin(clock: Clock, longest: Duration) -> Self {
+        let key = {
+            let mut table = lock(&*TABLE);
+            table.next_drain += 1;
+            table.next_drain
+        };
+        let until = clock.now().plus(longest);
+        Self { key, clock, until }
+    }
+
+    /// Registers `waker`. Then returns how many operations are left, if the wait is over.
+    fn look(&self, waker: &Waker) -> Option<usize> {
+        // Cloned and dropped outside the lock: a waker is code of users.
+        let waker = waker.clone();
+        let (left, replaced) = {
+            let mut table = lock(&*TABLE);
+            let left = table.left(self.clock);
+            (left, table.draining.insert(self.key, (self.clock, waker)))
+        };
+        unwind::drop_catching(replaced);
+        let is_over = left == 0 || self.clock.has_reached(self.until);
+        is_over.then_some(left)
+    }
+}
+
+struct DrainFuture {
+    drain: Drain,
     alarm: CallerAlarm,
 }
 
-impl Future for Drain {
+impl Future for DrainFuture {
     type Output = usize;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
-        // Cloned and dropped outside the lock: a waker is code of users.
-        let waker = context.waker().clone();
-        let (left, replaced) = {
-            let mut table = lock(&*TABLE);
-            (table.left(), table.draining.insert(self.key, waker))
-        };
-        unwind::drop_catching(replaced);
-        if left == 0 || Clock::Real.has_reached(self.until) {
+        let Self { drain, alarm } = &mut *self;
+        if let Some(left) = drain.look(context.waker()) {
             return Poll::Ready(left);
         }
-        let until = self.until;
-        self.alarm.set(Clock::Real, until, context);
+        alarm.set(drain.clock, drain.until, context);
         Poll::Pending
     }
 }
@@ -224,14 +251,22 @@ pub(crate) fn on_workers() -> usize {
         .count()
 }
 
-pub(crate) fn add(key: Key, call: CallId, name: &'static str, worker: Option<WorkerName>) {
-    let mut table = lock(&*TABLE);
+/// Adds an operation, whose call ends now on `clock`.
+pub(crate) fn add(
+    key: Key,
+    call: CallId,
+    name: &'static str,
+    worker: Option<WorkerName>,
+    clock: Clock,
+) {
     let left = Left {
         call,
         name,
         worker,
-        since: Instant::now(),
+        clock,
+        since: clock.now(),
     };
+    let mut table = lock(&*TABLE);
     if table.by_key.insert(key, left).is_none() {
         *table.by_name.entry(name).or_default() += 1;
         COUNT.fetch_add(1, Ordering::Relaxed);
@@ -254,17 +289,24 @@ pub(crate) fn count_of(name: &str) -> usize {
 /// An operation that was removed. `drain` waits until this is dropped, after its late event.
 pub(crate) struct Ended {
     pub(crate) call: CallId,
+    clock: Clock,
 }
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        let draining = {
+        let woken: HashMap<_, _> = {
             let mut table = lock(&*TABLE);
-            table.reporting -= 1;
-            mem::take(&mut table.draining)
+            let mut reporting = table.reporting.iter();
+            if let Some(at) = reporting.position(|clock| *clock == self.clock) {
+                table.reporting.swap_remove(at);
+            }
+            let draining = mem::take(&mut table.draining).into_iter();
+            let (woken, others) =
+                draining.partition(|(_, (clock, _))| waits_for(*clock, self.clock));
+            table.draining = others;
+            woken
         };
-        REMOVED.notify_all();
-        for waker in draining.into_values() {
+        for (_, waker) in woken.into_values() {
             unwind::contain(|| waker.wake());
         }
     }
@@ -282,9 +324,12 @@ pub(crate) fn remove(key: Key) -> Option<Ended> {
             table.by_name.shrink();
         }
     }
-    table.reporting += 1;
+    table.reporting.push(left.clock);
     COUNT.fetch_sub(1, Ordering::Relaxed);
-    Some(Ended { call: left.call })
+    Some(Ended {
+        call: left.call,
+        clock: left.clock,
+    })
 }
 
 /// Whether so many operations called `name` are abandoned that no other may start. The default for

@@ -14,6 +14,7 @@ use crate::context::frame::{self, Frame};
 use crate::context::propagator::Captures;
 use crate::event::WorkerName;
 use crate::outcome::Returned;
+use crate::time::test_clock::Participant;
 use crate::token::CancelToken;
 use crate::token::node::{Head, Node, NodeRef};
 use crate::unwind::{self, Payload};
@@ -345,9 +346,13 @@ impl WorkerSide {
             token,
             mut propagated,
         } = self;
+        // It leaves the test clock last, when the caller has been woken.
+        let participant = propagated.participant().cloned();
+        let _on_clock = participant.as_ref().map(Participant::enter);
         let view = call.view();
         if !view.start_on(Some(worker)) {
             propagated.on_behalf(|_| call.op().clear());
+            free();
             return;
         }
         let mut frame = Frame::Token(token);

@@ -1,6 +1,6 @@
 //! Emits the events of a call.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::context::frame;
 use crate::event::clock::{OwnClock, system_time};
@@ -47,7 +47,7 @@ impl Terms {
             let timestamp = policy.clock.as_ref().and_then(OwnClock::read);
             let event = Event {
                 timestamp: timestamp
-                    .unwrap_or_else(|| now.map_or_else(SystemTime::now, system_time)),
+                    .unwrap_or_else(|| now.map_or_else(|| self.clock().system_time(), system_time)),
                 call: id,
                 name: policy.name,
                 worker,

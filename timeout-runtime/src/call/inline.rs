@@ -107,7 +107,8 @@ impl Frame {
                 counts
             }
             Self::Token(CancelToken(token)) => {
-                let Some(terms) = token.terms() else {
+                let terms = token.terms().filter(|terms| !terms.clock().is_for_tests());
+                let Some(terms) = terms else {
                     return false;
                 };
                 let counts = is_in_time(terms.end());
@@ -185,9 +186,10 @@ where
     A: TokenParam,
     F: FnOnce(A) -> R,
 {
-    let mut frame = match options.plain(Clock::Real) {
+    let clock = Clock::of_thread();
+    let mut frame = match options.plain(clock) {
         Ok(call) => Frame::Plain(call),
-        Err(options) => start_with_token(options, Clock::Real)?,
+        Err(options) => start_with_token(options, clock)?,
     };
     let param = A::create(|| frame.token().cloned().unwrap_or_default());
     let mut op = Some((op, param));

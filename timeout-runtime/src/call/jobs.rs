@@ -8,6 +8,7 @@ use crate::pool::settings;
 use crate::pool::{self, Handed, LastWorker, NoWorker, Pool, Stats, Ticket};
 use crate::sync::{const_thread_local, one_per_process};
 use crate::threads;
+use crate::time::test_clock::Participant;
 use crate::token::node::TIMER;
 
 use super::abandoned;
@@ -21,7 +22,29 @@ pub(super) enum Job {
     Ready(mpsc::Sender<()>),
 }
 
+impl Job {
+    /// The operation as a participant of its test clock.
+    fn participant(&self) -> Option<&Participant> {
+        match self {
+            Self::Call(call) => call.propagated.participant(),
+            Self::Ready(_) => None,
+        }
+    }
+}
+
 impl pool::Job for Job {
+    fn queued(&self) {
+        if let Some(participant) = self.participant() {
+            participant.queue();
+        }
+    }
+
+    fn unqueued(&self) {
+        if let Some(participant) = self.participant() {
+            participant.unqueue();
+        }
+    }
+
     fn run(self, worker: WorkerName, free: &mut dyn FnMut()) {
         match self {
             Self::Call(call) => call.run(worker, free),

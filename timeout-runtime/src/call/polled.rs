@@ -10,8 +10,7 @@ use std::task::{Context, Poll};
 use crate::context::frame::{self, Frame};
 use crate::outcome::TimeoutError;
 use crate::time::Clock;
-use crate::token::CallerAlarm;
-use crate::token::CancelToken;
+use crate::token::{CallerAlarm, CancelToken};
 
 use super::TokenParam;
 use super::convert::IntoReturn;
@@ -65,15 +64,16 @@ impl InlineCall {
     #[must_use]
     #[inline]
     pub fn new(options: CallOptions) -> Self {
-        match options.plain(Clock::EXECUTOR) {
+        let clock = Clock::of_task();
+        match options.plain(clock) {
             Ok(call) => Self::at(InlineStage::UnderWay, Frame::Plain(call)),
-            Err(options) => Self::linked(options),
+            Err(options) => Self::linked(options, clock),
         }
     }
 
     #[cold]
-    fn linked(options: CallOptions) -> Self {
-        match start_with_token(options, Clock::EXECUTOR) {
+    fn linked(options: CallOptions, clock: Clock) -> Self {
+        match start_with_token(options, clock) {
             Ok(frame) => Self::at(InlineStage::UnderWay, frame),
             Err(error) => Self::refused(error),
         }

@@ -5,6 +5,7 @@ use tokio::runtime::Handle;
 
 use crate::context::propagator::Captures;
 use crate::registry::muted;
+use crate::time::test_clock::Participant;
 use crate::unwind::{self, Payload};
 
 use super::report::ReportBuilder;
@@ -15,6 +16,8 @@ pub(crate) struct Propagated(Option<Box<PropagatedState>>);
 struct PropagatedState {
     muted: Vec<u64>,
     captures: Captures,
+    /// The operation on a worker, if it is on a test clock.
+    participant: Option<Participant>,
     /// For a worker only: a task runs inside its runtime anyway.
     #[cfg(feature = "tokio")]
     runtime: Option<Handle>,
@@ -27,9 +30,10 @@ impl Propagated {
         Self::of(PropagatedState::capture())
     }
 
-    /// Captures the state of the current thread for a worker.
-    pub(crate) fn to_worker() -> Self {
-        let state = PropagatedState::capture();
+    /// Captures the state of the current thread for a worker, which runs the operation `name`.
+    pub(crate) fn to_worker(name: &'static str) -> Self {
+        let mut state = PropagatedState::capture();
+        state.participant = Participant::of_operation(name);
         #[cfg(feature = "tokio")]
         let state = PropagatedState {
             runtime: Handle::try_current().ok(),
@@ -40,6 +44,11 @@ impl Propagated {
 
     fn of(state: PropagatedState) -> Self {
         Self((!state.is_empty()).then(|| Box::new(state)))
+    }
+
+    /// The operation as a participant of its test clock.
+    pub(crate) fn participant(&self) -> Option<&Participant> {
+        self.0.as_ref()?.participant.as_ref()
     }
 
     /// Runs `f` with the caller's muted functions and with the captured values.
@@ -98,6 +107,7 @@ impl PropagatedState {
         Self {
             muted: muted::all(),
             captures: Captures::capture(),
+            participant: None,
             #[cfg(feature = "tokio")]
             runtime: None,
         }
@@ -108,6 +118,6 @@ impl PropagatedState {
         if self.runtime.is_some() {
             return false;
         }
-        self.muted.is_empty() && self.captures.is_nothing()
+        self.muted.is_empty() && self.captures.is_nothing() && self.participant.is_none()
     }
 }

@@ -3,8 +3,7 @@
 use crate::context::frame;
 use crate::outcome::{Cause, TimeoutError};
 use crate::terms::{FullTerms, PlainTerms, Terms};
-use crate::time::Clock;
-use crate::time::Tick;
+use crate::time::{Clock, Deadline, Tick};
 use crate::token::node::{Head, NodeRef, Watch};
 use crate::token::{CancelToken, Owner};
 
@@ -22,6 +21,9 @@ impl CallStart {
     /// The head of the call's token, and the parents that the token must be linked to.
     pub(crate) fn head(self, caller: Caller) -> (Head, Vec<NodeRef>) {
         let watch = match caller {
+            // On a test clock, the alarm of the token rings at the limit. It is set before the
+            // operation starts.
+            _ if self.terms.clock().is_for_tests() => Watch::Clocked,
             Caller::Parked if self.terms.cancels_at_deadline() => Watch::Watched,
             _ => Watch::Clocked,
         };
@@ -72,8 +74,8 @@ pub(super) fn start_updated(options: CallOptions, clock: Clock) -> Result<CallSt
     let mut enclosing_end = Some(Tick::NEVER);
     let enclosing = if inherit { frame::current() } else { None };
     if let Some(enclosing) = enclosing {
-        context_deadline = enclosing.context_deadline.on_clock(clock);
-        enclosing_end = enclosing.end.map(|end| end.on_clock(clock));
+        context_deadline = enclosing.context_deadline.inherited_on(clock);
+        enclosing_end = enclosing.end.map(|end| end.inherited_on(clock));
         if !parents
             .iter()
             .any(|parent| parent.address() == enclosing.token.0.address())
@@ -81,9 +83,15 @@ pub(super) fn start_updated(options: CallOptions, clock: Clock) -> Result<CallSt
             parents.push(enclosing.token.0);
         }
     }
+    let mut shared = shared;
+    if shared.is_apart_from(clock) {
+        // It passes by its own clock, so a token is cancelled then.
+        parents.push(NodeRef::of_deadline(shared));
+        shared = Deadline::never();
+    }
     let mut inherited = context_deadline;
     for parent in &parents {
-        inherited = inherited.min(parent.deadline().on_clock(clock));
+        inherited = inherited.min(parent.deadline().inherited_on(clock));
     }
     let own = limit.map_or(Tick::NEVER, |limit| start.plus(limit));
     let bound = inherited.min(shared.on_clock(clock));
@@ -106,6 +114,7 @@ pub(super) fn start_updated(options: CallOptions, clock: Clock) -> Result<CallSt
         limit,
         grace,
         clock,
+        order: clock.order(),
         start,
         deadline,
         cause,

@@ -15,6 +15,7 @@ use crate::context::frame::{self, Frame};
 use crate::outcome::Returned;
 use crate::outcome::{Cause, TimeoutError};
 use crate::time::Clock;
+use crate::time::test_clock::PolledParticipant;
 use crate::unwind::{self, Payload};
 
 use crate::token::CancelToken;
@@ -68,7 +69,7 @@ where
             op,
             ..
         } = self;
-        let started = start(options, Clock::Tokio.resolved())?;
+        let started = start(options, Clock::of_task().resolved())?;
         let Ok(runtime) = Handle::try_current() else {
             return Err(started.terms.not_started(Cause::NoRuntime, None));
         };
@@ -99,6 +100,7 @@ where
     };
     let (call, token) = SpawnedCall::new(started, Caller::Polled, value);
     runtime.spawn(OnTask {
+        participant: PolledParticipant::of_operation(call.view().terms.name()),
         side: Some(TaskSide::new(call.clone(), token)),
         start: Some(op),
         param: PhantomData,
@@ -192,6 +194,7 @@ pin_project! {
     /// The task. The operation starts at its first poll and ends with its future. It is destroyed
     /// unfinished if the runtime drops the task earlier.
     struct OnTask<F, A, Fut> {
+        participant: Option<PolledParticipant>,
         // `None` once the operation has ended.
         side: Option<TaskSide>,
         // `None` from the first poll on.
@@ -232,7 +235,24 @@ where
 {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut participant = self.as_mut().project().participant.take();
+        let polled = PolledParticipant::poll(&mut participant, context, |context| {
+            self.as_mut().poll_operation(context)
+        });
+        *self.project().participant = participant;
+        polled
+    }
+}
+
+impl<F, A, Fut> OnTask<F, A, Fut>
+where
+    A: TokenParam,
+    F: FnOnce(A) -> Fut,
+    Fut: Future,
+    Fut::Output: 'static,
+{
+    fn poll_operation(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         let Some(side) = this.side else {
             return Poll::Ready(());

@@ -141,6 +141,11 @@ impl CallView<'_> {
         }
     }
 
+    /// Whether the operation runs on another thread or in another task.
+    fn is_elsewhere(&self) -> bool {
+        matches!(self.state.caller, Caller::Parked | Caller::Polled)
+    }
+
     /// Why the token was cancelled, unless that happened after the deadline of the call.
     fn cancellation(&self) -> Option<(Cause, Option<Reason>)> {
         self.token.and_then(Head::cancellation_before_deadline)
@@ -168,8 +173,7 @@ impl CallView<'_> {
     fn cancel(&self, token: &Head, cause: Cause) {
         // A caller that polls the operation runs all wakers before it continues, so that its next
         // poll sees their effect. In virtual time, no other thread may have a wake-up pending.
-        let is_elsewhere = matches!(self.state.caller, Caller::Parked | Caller::Polled);
-        if is_elsewhere && self.terms.clock() == Clock::Real {
+        if self.is_elsewhere() && self.terms.clock() == Clock::Real {
             token.cancel_without_waiting(cause);
         } else {
             token.cancel(cause, None);
@@ -278,7 +282,8 @@ impl CallView<'_> {
         let id = self.terms.id();
         let worker = self.state.worker();
         if phase == Phase::Running {
-            abandoned::add(self.state.key(), id, self.terms.name(), worker);
+            let (name, clock) = (self.terms.name(), self.terms.clock());
+            abandoned::add(self.state.key(), id, name, worker, clock);
         }
         self.terms.emit(id, kind, elapsed, worker);
         if self.state.verdict.announce() {
@@ -338,14 +343,25 @@ impl CallView<'_> {
     /// - An error counts before the deadline and before the cancellation only.
     pub(crate) fn counts(&self, report: &Report) -> bool {
         let terms = self.terms;
+        let is_cut_off = || self.is_cut_off(report.at);
         match report.fault() {
-            Some(Fault::Panic(_)) => true,
-            None => self.state.caller == Caller::Polling || report.at <= terms.end(),
+            Some(Fault::Panic(_)) => !(self.is_elsewhere() && is_cut_off()),
+            None if self.state.caller == Caller::Polling => true,
+            None => report.at <= terms.end() && !is_cut_off(),
             Some(Fault::Error(_) | Fault::NoValue) => {
                 report.at < terms.deadline()
                     && self.token.is_none_or(|token| token.cause().is_none())
             }
         }
+    }
+
+    /// Whether the wait of the caller is over at `at`, in virtual time. Between the cancellation
+    /// and what follows it, time stands and both sides run. In real time, the caller has left.
+    fn is_cut_off(&self, at: Tick) -> bool {
+        let is_test = self.terms.clock().is_for_tests();
+        let is_cancelled = || self.token.is_some_and(|token| token.cause().is_some());
+        let leaves_at_once = self.is_elsewhere() && self.terms.grace().is_zero();
+        is_test && (leaves_at_once || at >= self.terms.end()) && is_cancelled()
     }
 
     /// The operation has ended and its value is dropped. The report becomes the late event, which

@@ -11,8 +11,7 @@ use std::task::{Context, Poll};
 use crate::outcome::TimeoutError;
 use crate::threads::background;
 use crate::threads::parking::CurrentParker;
-use crate::time::ClockHold;
-use crate::time::Tick;
+use crate::time::{Clock, ClockHold, Tick};
 use crate::token::CallerAlarm;
 use crate::{forked, unwind};
 
@@ -129,7 +128,8 @@ impl InFlight {
             let parker = parker.get_or_insert_with(CurrentParker::get);
             // Register the waker, check again, then park: a wake-up in between is not lost.
             if std::mem::take(&mut is_registered) {
-                parker.park_until(until);
+                let terms = self.call.view().terms;
+                parker.park_on(terms.clock(), until, terms.order());
             } else {
                 self.call.token().set_caller_waker(parker.waker());
                 is_registered = true;
@@ -148,8 +148,8 @@ impl InFlight {
     fn spin(&self, until: Tick) -> bool {
         match &self.place {
             Some(Place::Handed(handed)) => {
-                let view = self.call.view();
-                handed.spin(&view.terms.policy().spin, until)
+                let terms = self.call.view().terms;
+                terms.clock() == Clock::Real && handed.spin(&terms.policy().spin, until)
             }
             _ => false,
         }
@@ -266,7 +266,8 @@ impl PolledWait {
             Ok(ending) => Poll::Ready(ending),
             Err(until) => {
                 if !in_flight.call.token().wakes_caller_at(until) {
-                    alarm.set(in_flight.call.view().terms.clock(), until, context);
+                    let terms = in_flight.call.view().terms;
+                    alarm.set_in_order(terms.clock(), until, terms.order(), context);
                 }
                 Poll::Pending
             }

@@ -90,7 +90,7 @@ fn submit(call: SpawnedCall, token: CancelToken) -> Result<InFlight, TimeoutErro
     let side = WorkerSide {
         call: call.clone(),
         token,
-        propagated: Propagated::to_worker(),
+        propagated: Propagated::to_worker(call.view().terms.name()),
     };
     let Ok(place) = jobs::submit(Job::Call(side)) else {
         call.leave();
@@ -112,7 +112,7 @@ where
     R: Send + 'static,
     K: Fn(&R) -> Returned<'_> + Send + Sync + 'static,
 {
-    let started = start(options, Clock::Real)?;
+    let started = start(options, Clock::of_thread())?;
     let in_flight = launch(started, Caller::Parked, classify, op)?;
     if const { is_large::<R>() } {
         park::<Box<R>>(in_flight).map(|result| *result)
@@ -166,7 +166,7 @@ where
             op,
             ..
         } = self;
-        let started = start(options, Clock::Real)?;
+        let started = start(options, Clock::of_thread())?;
         // A parked caller checks this before it parks. This one may never be polled again.
         if forked::is_child() {
             return Err(started.terms.not_started(Cause::NoWorker, None));

@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::Future;
 #[cfg(feature = "tower")]
 use std::mem;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -15,7 +16,9 @@ use pin_project_lite::pin_project;
 
 use crate::outcome::TimeoutError;
 use crate::registry::Registration;
+use crate::time::test_clock::{ContextClock, PolledParticipant};
 use crate::time::{Clock, Deadline};
+use crate::token::checks;
 use crate::token::node::{NodeRef, Watch};
 use crate::token::{CallerAlarm, CancelToken, Owner};
 
@@ -48,6 +51,7 @@ use frame::{Frame, current, enter};
 pub struct CallContext {
     deadline: Deadline,
     token: Option<CancelToken>,
+    clock: ContextClock,
 }
 
 impl CallContext {
@@ -60,6 +64,7 @@ impl CallContext {
             Some(outer) => Self {
                 deadline: outer.context_deadline,
                 token: Some(outer.token),
+                clock: ContextClock::here(),
             },
         }
     }
@@ -86,6 +91,7 @@ impl CallContext {
         Self {
             deadline: Deadline::never(),
             token: None,
+            clock: ContextClock::here(),
         }
     }
 
@@ -137,7 +143,9 @@ impl CallContext {
     /// assert_eq!(context.run(Deadline::current), deadline);
     /// assert!(!context.run(CancelToken::current).is_cancelled());
     /// ```
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn run<T>(&self, f: impl FnOnce() -> T) -> T {
+        let _on_clock = self.clock.enter(Location::caller());
         let mut frame = self.frame();
         let _entered = enter(&mut frame);
         f()
@@ -165,13 +173,25 @@ impl CallContext {
     /// # Cancel safety
     ///
     /// The returned future is cancel safe if `future` is.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         self.enclose(future)
     }
 
     /// As [`scope`](Self::scope), for any value that is polled.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub(crate) fn enclose<F>(&self, inside: F) -> Scope<F> {
+        self.enclose_as(self.clock.polled(Location::caller()), inside)
+    }
+
+    /// As `enclose`, for a participant of a test clock.
+    pub(crate) fn enclose_as<F>(
+        &self,
+        participant: Option<PolledParticipant>,
+        inside: F,
+    ) -> Scope<F> {
         Scope {
+            participant,
             frame: self.frame(),
             alarm: CallerAlarm::default(),
             inside: Some(inside),
@@ -292,8 +312,9 @@ impl CancelToken {
 ///
 /// Returns the error of [`CancelToken::check`] for the call's token.
 #[inline]
+#[cfg_attr(feature = "test-util", track_caller)]
 pub fn check() -> Result<(), TimeoutError> {
-    if frame::is_live() {
+    if frame::is_live() && !checks::are_recorded() {
         return Ok(());
     }
     check_token()
@@ -301,6 +322,7 @@ pub fn check() -> Result<(), TimeoutError> {
 
 /// As `check`, by the token of the call.
 #[cold]
+#[cfg_attr(feature = "test-util", track_caller)]
 fn check_token() -> Result<(), TimeoutError> {
     CancelToken::current().check()
 }
@@ -312,7 +334,7 @@ impl fmt::Debug for CallContext {
         f.debug_struct("CallContext")
             .field("deadline", &deadline)
             .field("token", &self.token)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -320,6 +342,7 @@ pin_project! {
     /// A value that is polled inside a context.
     #[must_use = "futures do nothing unless polled"]
     pub(crate) struct Scope<F> {
+        participant: Option<PolledParticipant>,
         frame: Frame,
         alarm: CallerAlarm,
         #[pin]
@@ -338,6 +361,19 @@ pin_project! {
 impl<F> Scope<F> {
     /// Polls the inner value with `poll`, in the context.
     pub(crate) fn poll_inside<T>(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        poll: impl FnOnce(Pin<&mut F>, &mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let mut participant = self.as_mut().project().participant.take();
+        let polled = PolledParticipant::poll(&mut participant, context, |context| {
+            self.as_mut().poll_in_context(context, poll)
+        });
+        *self.project().participant = participant;
+        polled
+    }
+
+    fn poll_in_context<T>(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         poll: impl FnOnce(Pin<&mut F>, &mut Context<'_>) -> Poll<T>,
@@ -373,6 +409,7 @@ impl<F> Scope<F> {
             this.inside.set(None);
         }
         Scope {
+            participant: this.participant.take(),
             frame: mem::replace(this.frame, Frame::Outside),
             alarm: CallerAlarm::default(),
             inside: Some(next),
@@ -383,6 +420,7 @@ impl<F> Scope<F> {
     #[cfg(feature = "tower")]
     pub(crate) fn outside(inside: F) -> Self {
         Self {
+            participant: None,
             frame: Frame::Outside,
             alarm: CallerAlarm::default(),
             inside: Some(inside),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::outcome::Cause;
 use crate::terms::{FullTerms, PlainTerms, Policy, PolicyRef, Terms};
-use crate::time::{Clock, Tick, tick};
+use crate::time::{Clock, Order, Tick, tick};
 use crate::token::node::{NodeRef, Watch};
 use crate::token::{CancelToken, Owner};
 
@@ -180,6 +180,7 @@ impl PlainCall {
             limit: own.limit(),
             grace: Duration::ZERO,
             clock: Clock::Real,
+            order: Order::NONE,
             start: own.start,
             deadline,
             cause,

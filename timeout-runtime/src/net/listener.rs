@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 #[cfg(unix)]
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
 
+use crate::time::Clock;
 use crate::token::CancelToken;
 
 use super::check_deadline;
@@ -153,10 +154,12 @@ impl<L: Listener> CancellableListener<L> {
     /// otherwise the error of the listener.
     pub fn accept(&self) -> io::Result<(L::Stream, L::Address)> {
         let listener = self.get_ref();
-        let accepted = self.token.wait_until(|| match listener.try_accept() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            accepted => Some(accepted),
-        })?;
+        let accepted = self
+            .token
+            .wait_until_on(Clock::Real, || match listener.try_accept() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+                accepted => Some(accepted),
+            })?;
         if accepted.is_err() {
             check_deadline(&self.token)?;
         }

@@ -169,8 +169,9 @@ impl<S: Socket> CancellableStream<S> {
         let own_timeout = handle.timeout(direction)?;
         let own_end = own_timeout.map_or(Tick::NEVER, |timeout| Tick::now().plus(timeout));
         let (mut longest, mut pause) = (FIRST_STEP, FIRST_PAUSE);
+        token.check()?;
         loop {
-            token.check()?;
+            token.result()?;
             let start = Tick::now();
             let left = token.remaining_or(longest).min(own_end.since(start));
             let step = left.clamp(SHORTEST_STEP, longest);

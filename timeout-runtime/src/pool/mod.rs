@@ -28,6 +28,12 @@ pub(crate) use worker::{Handed, LastWorker};
 
 /// What a worker runs.
 pub(crate) trait Job: Send + 'static {
+    /// The job waits for a worker from now on. Called under the lock of the pool.
+    fn queued(&self) {}
+
+    /// A worker takes the job that has waited. Called under the lock of the pool.
+    fn unqueued(&self) {}
+
     /// Runs the job. `free` makes the worker idle; the job calls it early if nothing slow is left.
     fn run(self, worker: WorkerName, free: &mut dyn FnMut());
 }
@@ -213,6 +219,7 @@ impl<J: Job> Pool<J> {
             return;
         };
         if let Some((_, job)) = state.queue.pop_first() {
+            job.unqueued();
             drop(state);
             claimed.give(job);
         }
@@ -222,6 +229,7 @@ impl<J: Job> Pool<J> {
     pub(super) fn retire(&self, worker: &Arc<Worker<J>>) -> bool {
         let mut state = lock(&self.state);
         if let Some((_, job)) = state.queue.pop_first() {
+            job.unqueued();
             worker.assign(job);
             return true;
         }
@@ -254,6 +262,7 @@ impl<J: Job> State<J> {
     }
 
     fn enqueue(&mut self, job: J) -> Ticket {
+        job.queued();
         self.last_ticket += 1;
         self.queue.insert(self.last_ticket, job);
         Ticket(self.last_ticket)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::event::CallId;
 use crate::outcome::{Cause, Reason, TimeoutError};
-use crate::time::{Clock, Deadline, Tick};
+use crate::time::{Clock, Deadline, Order, Tick};
 
 pub use policy::Policy;
 pub(crate) use policy::PolicyRef;
@@ -65,6 +65,8 @@ pub(crate) struct FullTerms {
     pub(crate) grace: Duration,
     /// The clock of all instants in this struct.
     pub(crate) clock: Clock,
+    /// That of the caller's alarm on a test clock.
+    pub(crate) order: Order,
     pub(crate) start: Tick,
     /// The earliest of the own limit and all inherited or shared deadlines.
     pub(crate) deadline: Tick,
@@ -116,6 +118,13 @@ impl Terms {
         match self {
             Self::Plain(_) => Clock::Real,
             Self::Full(call) => call.clock,
+        }
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        match self {
+            Self::Plain(_) => Order::NONE,
+            Self::Full(call) => call.order,
         }
     }
 

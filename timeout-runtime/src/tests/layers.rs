@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["token"],
     &["context"],
     &["call"],
-    &["net", "timeout", "workers"],
+    &["net", "testing", "timeout", "workers"],
     &["integrations", "private"],
 ];
 

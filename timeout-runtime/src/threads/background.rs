@@ -25,8 +25,8 @@ use crate::memory::Shrink;
 use crate::registry::muted;
 use crate::sync::{Mutex, lock, one_per_process};
 use crate::threads::parking::Parker;
-use crate::time::ClockHold;
-use crate::time::Tick;
+use crate::time::test_clock::Participant;
+use crate::time::{ClockHold, Tick};
 use crate::{threads, unwind};
 
 /// Code that no call waits for. Its panics are caught.
@@ -97,7 +97,7 @@ one_per_process! {
 
 /// Runs `task` on a background thread, or on this thread if none is available.
 ///
-/// Paused time does not advance until the task has run: other code of the runtime can depend on it.
+/// Paused time and test clocks do not advance until the task has run: other code can depend on it.
 /// Functions that are muted on this thread stay muted while the task runs.
 pub(crate) fn run(task: impl FnOnce() + Send + 'static) {
     run_each(iter::once(task));
@@ -111,7 +111,9 @@ pub(crate) fn run_each<T: FnOnce() + Send + 'static>(tasks: impl ExactSizeIterat
     let (muted, hold) = (muted::all(), ClockHold::here());
     for task in tasks {
         let (muted, hold) = (muted.clone(), hold.clone());
+        let participant = Participant::in_background();
         let task = move || {
+            let _on_clock = participant.as_ref().map(Participant::enter);
             muted::mute(&muted, || unwind::contain(task));
             hold.release();
         };

@@ -21,16 +21,23 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use crate::sync::{Condvar, Lock, Mutex, const_thread_local, lock};
-use crate::time::Tick;
+#[cfg(feature = "test-util")]
+use crate::time::test_clock::Here;
+use crate::time::{Clock, Order, Tick};
 use crate::unwind;
+
+#[cfg(feature = "test-util")]
+mod on_test_clock;
 
 /// The longest single park. A longer wait parks again.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Empty,
     Parked,
+    /// Parked as this participant of a test clock.
+    #[cfg(feature = "test-util")]
+    Waiting(Here),
     Woken,
 }
 
@@ -60,7 +67,7 @@ impl Parker {
             Some(left.min(LONGEST))
         };
         let mut state = lock(&self.state);
-        if *state == State::Empty {
+        if matches!(*state, State::Empty) {
             *state = State::Parked;
             state = self.wakes.wait(&self.state, state, longest);
         }
@@ -69,10 +76,16 @@ impl Parker {
 
     /// Wakes the thread, or makes its next park return immediately.
     pub(crate) fn unpark(&self) {
-        let before = std::mem::replace(&mut *lock(&self.state), State::Woken);
-        if before == State::Parked {
-            self.wakes.notify_one();
+        let mut state = lock(&self.state);
+        match std::mem::replace(&mut *state, State::Woken) {
+            State::Empty | State::Woken => return,
+            State::Parked => {}
+            // Under the lock, so that the participant runs from here on.
+            #[cfg(feature = "test-util")]
+            State::Waiting(participant) => participant.wake(),
         }
+        drop(state);
+        self.wakes.notify_one();
     }
 }
 
@@ -124,8 +137,22 @@ impl CurrentParker {
     }
 
     /// See [`Parker::park_until`].
+    #[cfg(test)]
     pub(crate) fn park_until(&self, until: Tick) {
         self.parking().parker.park_until(until);
+    }
+
+    /// As `park_until`, until `until` on `clock`. `order` is that of the alarm on a test clock.
+    pub(crate) fn park_on(&self, clock: Clock, until: Tick, order: Order) {
+        let Parking { parker, waker } = self.parking();
+        match clock {
+            #[cfg(feature = "test-util")]
+            Clock::Test(id) => parker.park_on_test_clock(id, until, order, waker),
+            _ => {
+                let _ = (waker, order);
+                parker.park_until(until);
+            }
+        }
     }
 }
 
@@ -185,6 +212,7 @@ pub(crate) fn replace_waker_with<L: Lock>(
 /// Polls `future` to completion on this thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let parker = CurrentParker::get();
+    let clock = Clock::of_thread();
     let mut context = Context::from_waker(parker.waker());
     let output;
     // This block drops the future before the function returns. If a destructor panicked during the
@@ -194,7 +222,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         output = loop {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(output) => break output,
-                Poll::Pending => parker.park_until(Tick::NEVER),
+                Poll::Pending => parker.park_on(clock, Tick::NEVER, Order::NONE),
             }
         };
     }

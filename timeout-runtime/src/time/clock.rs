@@ -1,12 +1,14 @@
-//! [`Clock`]: the system's clock, or Tokio's clock, which can be virtual.
+//! [`Clock`]: the system's clock, Tokio's clock, which can be virtual, or a test clock.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use super::Tick;
+#[cfg(feature = "test-util")]
+use super::test_clock::{self, ClockId};
+use super::{Order, Tick};
 
 /// The clock of an instant.
 ///
-/// Both clocks read [`Instant`]s. They agree unless Tokio's clock is paused.
+/// The first two clocks read [`Instant`]s. They agree unless Tokio's clock is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Clock {
     /// The system's monotonic clock.
@@ -14,6 +16,9 @@ pub(crate) enum Clock {
     /// Tokio's clock, which is virtual in a runtime whose time is paused.
     #[cfg(feature = "tokio")]
     Tokio,
+    /// A clock of `testing::TestClock`.
+    #[cfg(feature = "test-util")]
+    Test(ClockId),
 }
 
 impl Clock {
@@ -29,17 +34,68 @@ impl Clock {
         }
     };
 
+    /// The clock of blocking code here: the test clock of this thread, or the system's clock.
+    #[inline]
+    pub(crate) fn of_thread() -> Self {
+        Self::test_clock().unwrap_or(Self::Real)
+    }
+
+    /// The clock of a call that starts here on its caller's executor. It may still have to be
+    /// resolved.
+    #[inline]
+    pub(crate) fn of_task() -> Self {
+        Self::test_clock().unwrap_or(Self::EXECUTOR)
+    }
+
+    /// The test clock of this thread.
+    #[inline]
+    fn test_clock() -> Option<Self> {
+        #[cfg(feature = "test-util")]
+        {
+            test_clock::current_clock().map(Self::Test)
+        }
+        #[cfg(not(feature = "test-util"))]
+        {
+            None
+        }
+    }
+
     pub(crate) fn now(self) -> Tick {
         match self {
             Self::Real => Tick::now(),
             #[cfg(feature = "tokio")]
             Self::Tokio => Tick::of(tokio::time::Instant::now().into_std()),
+            #[cfg(feature = "test-util")]
+            Self::Test(clock) => clock.now(),
+        }
+    }
+
+    /// The timestamp of an event now.
+    pub(crate) fn system_time(self) -> SystemTime {
+        match self {
+            #[cfg(feature = "test-util")]
+            Self::Test(clock) => clock.system_time(),
+            _ => SystemTime::now(),
+        }
+    }
+
+    /// The place of an alarm among those of one instant, if it is set on a test clock.
+    #[inline]
+    pub(crate) fn order(self) -> Order {
+        match self {
+            #[cfg(feature = "test-util")]
+            Self::Test(clock) => clock.order(),
+            _ => Order::NONE,
         }
     }
 
     /// Whether the clock has reached `tick`. Reads the precise clock only if `tick` is near.
     #[inline]
     pub(crate) fn has_reached(self, tick: Tick) -> bool {
+        #[cfg(feature = "test-util")]
+        if let Self::Test(clock) = self {
+            return clock.has_reached(tick);
+        }
         let is_clearly_ahead = self == Self::Real && tick.is_clearly_ahead();
         !is_clearly_ahead && self.now() >= tick
     }
@@ -49,6 +105,8 @@ impl Clock {
     pub(crate) fn has_visibly_reached(self, tick: Tick) -> bool {
         match self {
             Self::Real => self.has_reached(tick),
+            #[cfg(feature = "test-util")]
+            Self::Test(clock) => clock.has_reached(tick),
             #[cfg(feature = "tokio")]
             Self::Tokio => Self::virtual_now().is_some_and(|now| now >= tick),
         }
@@ -65,6 +123,33 @@ impl Clock {
         }
     }
 
+    /// Whether this is a test clock.
+    #[inline]
+    pub(crate) fn is_for_tests(self) -> bool {
+        match self {
+            #[cfg(feature = "test-util")]
+            Self::Test(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether an alarm on this clock can cancel a token. Only its runtime can set an alarm on
+    /// Tokio's clock.
+    pub(crate) fn has_alarms(self) -> bool {
+        self == Self::Real || self.is_for_tests()
+    }
+
+    /// Whether a deadline on this clock passes without regard to time on `other`. Converting it by
+    /// the time that is left would be wrong.
+    pub(crate) fn is_apart_from(self, other: Self) -> bool {
+        #[cfg(feature = "test-util")]
+        if let (Self::Test(_), _) | (_, Self::Test(_)) = (self, other) {
+            return self != other;
+        }
+        let _ = (self, other);
+        false
+    }
+
     /// Whether this clock currently differs from the system clock.
     ///
     /// Only a current-thread runtime can pause its time. Its clock is not paused if a reading lies
@@ -73,9 +158,17 @@ impl Clock {
     pub(crate) fn is_virtual(self) -> bool {
         match self {
             Self::Real => false,
+            #[cfg(feature = "test-util")]
+            Self::Test(_) => true,
             #[cfg(feature = "tokio")]
             Self::Tokio => pause::is_possible() && pause::is_active(),
         }
+    }
+
+    /// Whether this is Tokio's clock, and it is virtual.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_paused(self) -> bool {
+        self == Self::Tokio && self.is_virtual()
     }
 
     /// Returns this clock, or the system clock if the two currently agree.
@@ -89,9 +182,9 @@ impl Clock {
         Self::Tokio.is_virtual().then(|| Self::Tokio.now())
     }
 
-    /// The clock for a deadline created here: the executor's clock if it is virtual.
+    /// The clock for a deadline created here: a test clock, or the executor's if it is virtual.
     pub(super) fn here() -> Self {
-        Self::EXECUTOR.resolved()
+        Self::of_task().resolved()
     }
 }
 

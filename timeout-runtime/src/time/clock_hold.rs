@@ -37,7 +37,7 @@ impl ClockHold {
     pub(crate) fn here() -> Self {
         Self {
             #[cfg(feature = "tokio")]
-            _open: Clock::EXECUTOR.is_virtual().then(open).flatten(),
+            _open: Clock::of_task().is_paused().then(open).flatten(),
         }
     }
 

@@ -13,8 +13,8 @@ pub use env::InvalidDeadline;
 /// The instant at which a limit passes, or never.
 ///
 /// A deadline knows its clock. A deadline created inside a Tokio runtime with paused time follows
-/// that virtual time. Sync calls and workers always use the system clock: there, the deadline is
-/// converted by its remaining time.
+/// that virtual time. Sync calls and workers use the system clock: there, the deadline is converted
+/// by its remaining time. A deadline created on a `testing::TestClock` follows that clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -99,7 +99,7 @@ impl Deadline {
     /// ```
     #[must_use]
     pub fn has_passed(&self) -> bool {
-        !self.at.is_never() && self.clock.now() >= self.at
+        !self.at.is_never() && self.clock.has_reached(self.at)
     }
 
     /// Returns the earlier of the two deadlines.
@@ -136,6 +136,20 @@ impl Deadline {
     /// Returns the deadline's tick on `clock`.
     pub(crate) fn on_clock(self, clock: Clock) -> Tick {
         self.clock.cross(clock, self.at)
+    }
+
+    /// Whether only the deadline's own clock can tell when it passes, and that is not `clock`.
+    pub(crate) fn is_apart_from(self, clock: Clock) -> bool {
+        !self.at.is_never() && self.clock.is_apart_from(clock)
+    }
+
+    /// As `on_clock`, for a deadline that cancels a token above, which reaches the tokens below by
+    /// itself. So the tick is never if only the clock of the deadline can tell when it passes.
+    pub(crate) fn inherited_on(self, clock: Clock) -> Tick {
+        if self.clock.is_apart_from(clock) {
+            return Tick::NEVER;
+        }
+        self.on_clock(clock)
     }
 }
 

@@ -1,13 +1,15 @@
 //! Blocking waits that check the token in between: `recv` for a channel, `wait_while` for a
 //! condition variable, `lock` for a mutex, and `wait_until` for anything that can be tried again.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Condvar, LockResult, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use crate::outcome::TimeoutError;
+use crate::time::Clock;
+use crate::time::test_clock::Resting;
 
-use super::CancelToken;
+use super::{CancelToken, checks};
 
 /// The longest wait between two checks of the token.
 const LONGEST_STEP: Duration = Duration::from_millis(10);
@@ -41,13 +43,20 @@ impl CancelToken {
     /// # Errors
     ///
     /// Returns the error of [`check`](Self::check) once the token is cancelled.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn recv<T>(&self, channel: &Receiver<T>) -> Result<Option<T>, TimeoutError> {
+        checks::record(self);
+        let mut steps = Steps::new();
         loop {
-            self.check()?;
-            match channel.recv_timeout(self.remaining_or(LONGEST_STEP).min(LONGEST_STEP)) {
+            self.result()?;
+            match channel.try_recv() {
                 Ok(value) => return Ok(Some(value)),
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(TryRecvError::Disconnected) => return Ok(None),
+                Err(TryRecvError::Empty) => {}
+            }
+            let received = steps.wait(self, |step| channel.recv_timeout(step));
+            if let Ok(value) = received {
+                return Ok(Some(value));
             }
         }
     }
@@ -79,15 +88,18 @@ impl CancelToken {
     /// # Panics
     ///
     /// May panic if `condvar` is used with more than one mutex, as in the standard library.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn wait_while<'a, T>(
         &self,
         condvar: &Condvar,
         mut guard: MutexGuard<'a, T>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> Result<MutexGuard<'a, T>, TimeoutError> {
+        checks::record(self);
+        let mut steps = Steps::new();
         let mut was_notified = false;
         loop {
-            if let Err(error) = self.check() {
+            if let Err(error) = self.result() {
                 if was_notified {
                     // `notify_one` of another thread has woken this thread alone.
                     condvar.notify_one();
@@ -97,8 +109,7 @@ impl CancelToken {
             if !condition(&mut guard) {
                 return Ok(guard);
             }
-            let step = self.remaining_or(LONGEST_STEP).min(LONGEST_STEP);
-            let waited = condvar.wait_timeout(guard, step);
+            let waited = steps.wait(self, |step| condvar.wait_timeout(guard, step));
             let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             guard = woken;
             was_notified = !timeout.timed_out();
@@ -124,6 +135,7 @@ impl CancelToken {
     /// # Errors
     ///
     /// Returns the error of [`check`](Self::check) once the token is cancelled.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn lock<'a, T: ?Sized>(
         &self,
         mutex: &'a Mutex<T>,
@@ -155,15 +167,48 @@ impl CancelToken {
     /// # Errors
     ///
     /// Returns the error of [`check`](Self::check) once the token is cancelled.
-    pub fn wait_until<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, TimeoutError> {
+    #[cfg_attr(feature = "test-util", track_caller)]
+    pub fn wait_until<T>(&self, attempt: impl FnMut() -> Option<T>) -> Result<T, TimeoutError> {
+        self.wait_until_on(Clock::of_thread(), attempt)
+    }
+
+    /// As `wait_until`, with pauses on `clock`.
+    #[cfg_attr(feature = "test-util", track_caller)]
+    pub(crate) fn wait_until_on<T>(
+        &self,
+        clock: Clock,
+        mut attempt: impl FnMut() -> Option<T>,
+    ) -> Result<T, TimeoutError> {
+        checks::record(self);
         let mut step = FIRST_STEP;
         loop {
-            self.check()?;
+            self.result()?;
             if let Some(value) = attempt() {
                 return Ok(value);
             }
-            self.sleep(step)?;
+            let _ = self.wait_on(clock, step);
             step = (2 * step).min(LONGEST_STEP);
         }
+    }
+}
+
+/// The waits between two looks at a channel or a condition.
+struct Steps {
+    resting: Resting,
+}
+
+impl Steps {
+    /// The first look follows.
+    fn new() -> Self {
+        Self {
+            resting: Resting::here(),
+        }
+    }
+
+    /// Waits with `wait` until the next look.
+    fn wait<T>(&mut self, token: &CancelToken, wait: impl FnOnce(Duration) -> T) -> T {
+        self.resting.rest(|step| {
+            wait(step.unwrap_or_else(|| token.remaining_or(LONGEST_STEP).min(LONGEST_STEP)))
+        })
     }
 }

@@ -14,10 +14,12 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use crate::terms::Terms;
-use crate::time::Clock;
-use crate::time::Tick;
+#[cfg(feature = "test-util")]
+use crate::time::test_clock;
+use crate::time::{Clock, Order, Tick};
 use crate::timer::{Alarm, Key};
 
+use super::alarm::TokenAlarm;
 use super::node::{NodeRef, TIMER};
 
 /// At most one alarm: on our own timer, or on Tokio's while its clock is virtual.
@@ -40,6 +42,9 @@ pub(crate) enum CallerAlarm {
     },
     /// Cancels the token of the call, which wakes the task.
     Token { key: Key },
+    /// Wakes the task by a test clock.
+    #[cfg(feature = "test-util")]
+    Test(test_clock::Alarm),
     #[cfg(feature = "tokio")]
     Virtual { at: Tick, sleep: VirtualSleep },
 }
@@ -91,6 +96,8 @@ impl CallerAlarm {
                 *polls != 0 && wakes.is_pending_for(context.waker(), *expired)
             }
             Self::Unset | Self::Token { .. } => false,
+            #[cfg(feature = "test-util")]
+            Self::Test(_) => false,
             #[cfg(feature = "tokio")]
             Self::Virtual { .. } => false,
         }
@@ -106,7 +113,14 @@ impl CallerAlarm {
             return;
         }
         let mut armed = None;
-        token.ensure_timer_with(|_, key| armed = Some(key));
+        token.ensure_timer_with(|alarm| match alarm {
+            TokenAlarm::Timer(key) => {
+                armed = Some(key);
+                None
+            }
+            #[cfg(feature = "test-util")]
+            TokenAlarm::Test(_) => Some(alarm),
+        });
         if let Some(key) = armed {
             *self = Self::Token { key };
         }
@@ -114,7 +128,20 @@ impl CallerAlarm {
 
     /// Wakes the task at `until` on `clock`. Replaces an alarm set before.
     pub(crate) fn set(&mut self, clock: Clock, until: Tick, context: &mut Context<'_>) {
+        self.set_in_order(clock, until, Order::NONE, context);
+    }
+
+    /// As `set`. `order` is that of the alarm on a test clock, if it was fixed before.
+    pub(crate) fn set_in_order(
+        &mut self,
+        clock: Clock,
+        until: Tick,
+        order: Order,
+        context: &mut Context<'_>,
+    ) {
         let is_set = match self {
+            #[cfg(feature = "test-util")]
+            Self::Test(alarm) if alarm.at() == until => alarm.set_waker(context.waker()),
             Self::Armed {
                 at,
                 key,
@@ -141,7 +168,7 @@ impl CallerAlarm {
         // clock has been paused since.
         let is_pending = is_set || {
             *self = Self::Unset;
-            until.is_never() || self.arm(clock, until, context)
+            until.is_never() || self.arm(clock, until, order, context)
         };
         if !is_pending {
             // `until` has passed, or no timer is available: poll again after other tasks.
@@ -149,7 +176,15 @@ impl CallerAlarm {
         }
     }
 
-    fn arm(&mut self, clock: Clock, at: Tick, context: &mut Context<'_>) -> bool {
+    fn arm(&mut self, clock: Clock, at: Tick, order: Order, context: &mut Context<'_>) -> bool {
+        #[cfg(feature = "test-util")]
+        if let Clock::Test(id) = clock {
+            let order = order.or_else(|| clock.order());
+            let alarm = id.arm(at, order, context.waker().clone());
+            *self = alarm.map_or(Self::Unset, Self::Test);
+            return !matches!(self, Self::Unset);
+        }
+        let _ = order;
         #[cfg(feature = "tokio")]
         if clock.is_virtual() {
             if let Some(mut sleep) = virtual_sleep(at.since(clock.now())) {

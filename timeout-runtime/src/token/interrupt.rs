@@ -16,6 +16,7 @@
 //!    called the function sleeps. The thread that works never does: it would wait for itself.
 
 mod futures;
+mod pause;
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -25,12 +26,11 @@ use std::time::Duration;
 use crate::outcome::TimeoutError;
 use crate::sync::{Condvar, Mutex, lock};
 use crate::threads::background;
-use crate::time::Tick;
-use crate::timer::{Alarm, Key};
+use crate::time::Clock;
 use crate::unwind;
 
-use super::CancelToken;
-use super::node::TIMER;
+use super::{CancelToken, checks};
+use pause::Pause;
 
 /// The pauses between the stops of one interruption.
 #[derive(Default)]
@@ -114,12 +114,14 @@ impl CancelToken {
     /// # Panics
     ///
     /// A panic of `work` passes through, after a running `stop` has returned.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn interrupt_with<T, S>(
         &self,
         mut stop: impl FnMut() -> S + Send + 'static,
         work: impl FnOnce() -> T,
     ) -> Result<T, TimeoutError> {
-        self.check()?;
+        checks::record(self);
+        self.result()?;
         let interruption = Interruption::new(Box::new(move || drop(stop())));
         let registration = self.try_register({
             let interruption = Arc::clone(&interruption);
@@ -129,11 +131,11 @@ impl CancelToken {
             let _end = EndOnDrop(&interruption);
             // Nothing is registered on a token that was cancelled since the first check. Otherwise
             // the stop may have come before the work.
-            self.check()?;
+            self.result()?;
             work()
         };
         drop(registration);
-        self.check().map(|()| output)
+        self.result().map(|()| output)
     }
 }
 
@@ -145,6 +147,8 @@ struct Interruption {
     is_idle: Condvar,
     /// The thread that works.
     worker: ThreadId,
+    /// The clock of that thread.
+    clock: Clock,
 }
 
 struct InterruptionState {
@@ -153,8 +157,8 @@ struct InterruptionState {
     /// The work has returned.
     is_over: bool,
     pauses: Pauses,
-    /// Ends the current pause.
-    alarm: Option<Key>,
+    /// The current pause.
+    current: Option<Pause>,
 }
 
 impl Interruption {
@@ -164,10 +168,11 @@ impl Interruption {
                 stop: Some(stop),
                 is_over: false,
                 pauses: Pauses::default(),
-                alarm: None,
+                current: None,
             }),
             is_idle: Condvar::default(),
             worker: thread::current().id(),
+            clock: Clock::of_thread(),
         })
     }
 
@@ -184,7 +189,7 @@ impl Interruption {
 
     fn begin_stop(&self) -> Option<Stop> {
         let mut state = lock(&self.state);
-        state.alarm = None;
+        state.current = None;
         if state.is_over {
             return None;
         }
@@ -201,10 +206,10 @@ impl Interruption {
             return None;
         }
         let pause = state.pauses.next();
-        let alarm = Alarm::Wake(Some(Waker::from(Arc::clone(self))));
-        // Under the lock, so that an alarm that rings already cannot be taken for the next one.
-        state.alarm = TIMER.arm(Tick::now().plus(pause), alarm);
-        state.alarm.is_none().then_some(pause)
+        let waker = Waker::from(Arc::clone(self));
+        // Under the lock, so that a pause that is over already cannot be taken for the next one.
+        state.current = Pause::begin(self.clock, pause, waker);
+        state.current.is_none().then_some(pause)
     }
 
     /// The work has returned: waits for a running function, and keeps it from running again.
@@ -214,12 +219,10 @@ impl Interruption {
         while state.stop.is_none() {
             state = self.is_idle.wait(&self.state, state, None);
         }
-        let alarm = state.alarm.take();
+        let current = state.current.take();
         let stop = state.stop.take();
         drop(state);
-        if let Some(alarm) = alarm {
-            TIMER.disarm(alarm);
-        }
+        drop(current);
         unwind::drop_catching(stop);
     }
 }

@@ -8,11 +8,11 @@ use std::vec;
 use crate::memory::Table;
 use crate::outcome::{Cause, Reason};
 use crate::threads::parking;
-use crate::timer;
 use crate::unwind;
 
+use super::alarm::TokenAlarm;
 use super::callback::Callback;
-use super::node::{NodeRef, NodeWeak, TIMER};
+use super::node::{NodeRef, NodeWeak};
 use super::parents::{self, Link, Parents};
 
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) struct More {
     /// Waiters of a cancelled token that are still to be woken.
     unwoken: vec::IntoIter<Waker>,
     pub(super) callbacks: Table<Callback>,
-    pub(super) alarm: Option<timer::Key>,
+    pub(super) alarm: Option<TokenAlarm>,
     pub(super) reason: Option<Reason>,
     /// The token was cancelled after the deadline of its call had passed.
     pub(super) after_deadline: bool,
@@ -49,7 +49,7 @@ pub(super) struct ToNotify {
     /// The tokens below that have unwoken waiters.
     pub(super) waiting: Vec<NodeRef>,
     pub(super) callbacks: Vec<Callback>,
-    pub(super) alarms: Vec<timer::Key>,
+    pub(super) alarms: Vec<TokenAlarm>,
 }
 
 /// Tokens below cancelled ones, each with the cause and the reason of the one above. The tokens
@@ -149,10 +149,7 @@ impl Links {
         } = self;
         unwind::drop_catching(caller_waker);
         if let Some(mut more) = more {
-            more.alarm
-                .take()
-                .into_iter()
-                .for_each(|key| TIMER.disarm(key));
+            more.alarm.take().into_iter().for_each(TokenAlarm::disarm);
             more.waiters.take_all().for_each(unwind::drop_catching);
             more.unwoken.for_each(unwind::drop_catching);
             unwind::drop_catching(more.reason.take());

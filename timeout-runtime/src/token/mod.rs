@@ -1,9 +1,11 @@
 //! [`CancelToken`]: tells an operation to stop: at its deadline, when its caller leaves, or when
 //! the token or one above it is cancelled.
 
+mod alarm;
 mod blocking;
 mod callback;
 mod caller_alarm;
+pub(crate) mod checks;
 mod expiry;
 mod interrupt;
 pub(crate) mod links;
@@ -145,7 +147,9 @@ impl CancelToken {
     /// ```
     #[must_use]
     #[inline]
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn is_cancelled(&self) -> bool {
+        checks::record(self);
         self.0.cause().is_some()
     }
 
@@ -163,7 +167,9 @@ impl CancelToken {
     /// assert_eq!(CancelToken::new().cause(), None);
     /// ```
     #[must_use]
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn cause(&self) -> Option<Cause> {
+        checks::record(self);
         self.0.cause()
     }
 
@@ -193,7 +199,14 @@ impl CancelToken {
     /// # Errors
     ///
     /// Returns an error with the cause and the name of the token's call if the token is cancelled.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn check(&self) -> Result<(), TimeoutError> {
+        checks::record(self);
+        self.result()
+    }
+
+    /// As `check`, for code of this crate.
+    pub(crate) fn result(&self) -> Result<(), TimeoutError> {
         match self.0.cause() {
             None => Ok(()),
             Some(_) => self.0.error().map_or(Ok(()), Err),

@@ -38,7 +38,7 @@ use std::sync::{Arc, Weak};
 use crate::outcome::{Cause, Reason};
 use crate::sync::{AtomicU8, Lock, Mutex, Ordering, lock, one_per_process};
 use crate::terms::Terms;
-use crate::time::{Clock, Tick};
+use crate::time::{Clock, Deadline, Tick};
 use crate::timer::{Fire, Timer};
 use crate::unwind;
 
@@ -196,6 +196,10 @@ impl NodeRef {
         if !parents.is_empty() {
             node.link(parents);
         }
+        // On a test clock, the alarms of limits ring in the order in which their calls started.
+        if node.expiry().clock.is_for_tests() {
+            node.ensure_timer();
+        }
         node
     }
 
@@ -208,6 +212,11 @@ impl NodeRef {
         if owners > 1 {
             self.disarm();
         }
+    }
+
+    /// A token that is cancelled at `deadline`.
+    pub(crate) fn of_deadline(deadline: Deadline) -> Self {
+        Self::new(Owner::context(deadline), Watch::Clocked, &[])
     }
 
     pub(crate) fn downgrade(&self) -> NodeWeak {
@@ -343,18 +352,18 @@ impl Head {
         let alarm = links.more.as_mut().and_then(|more| more.alarm.take());
         drop(links);
         unwind::drop_catching(caller_waker);
-        if let Some(key) = alarm {
-            TIMER.disarm(key);
+        if let Some(alarm) = alarm {
+            alarm.disarm();
         }
         if let Some(call) = self.call() {
             call.disarm();
         }
     }
 
-    /// When a reader must cancel the token, if only readers do.
-    pub(crate) fn unwatched_deadline(&self) -> Tick {
+    /// When a reader must cancel the token, on the reader's `clock`, if only readers do.
+    pub(crate) fn unwatched_deadline(&self, clock: Clock) -> Tick {
         match self.state.load(Ordering::Acquire) {
-            CLOCKED => self.expiry().deadline().on_clock(Clock::Real),
+            CLOCKED => self.expiry().deadline().inherited_on(clock),
             _ => Tick::NEVER,
         }
     }

@@ -9,12 +9,11 @@ use std::time::Duration;
 use crate::outcome::{Cause, TimeoutError};
 use crate::registry::{Registered, Registration};
 use crate::threads::parking::CurrentParker;
-use crate::time::Clock;
-use crate::time::Tick;
+use crate::time::{Clock, Tick};
 
-use super::CancelToken;
 use super::callback::{Callback, TakeBack};
 use super::node::NodeWeak;
+use super::{CancelToken, checks};
 
 impl CancelToken {
     /// Waits until the token is cancelled.
@@ -155,6 +154,7 @@ impl CancelToken {
     /// # Errors
     ///
     /// Returns the error of [`check`](Self::check) if the token is cancelled first.
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn sleep(&self, duration: Duration) -> Result<(), TimeoutError> {
         match self.wait_timeout(duration) {
             None => Ok(()),
@@ -184,25 +184,32 @@ impl CancelToken {
     /// assert_eq!(cleaner.join().unwrap(), Cause::Cancelled);
     /// ```
     #[must_use = "tells whether the token is cancelled"]
+    #[cfg_attr(feature = "test-util", track_caller)]
     pub fn wait_timeout(&self, duration: Duration) -> Option<Cause> {
-        let until = Tick::now().plus(duration);
+        checks::record(self);
+        self.wait_on(Clock::of_thread(), duration)
+    }
+
+    /// As `wait_timeout`, for a `duration` on `clock`.
+    pub(crate) fn wait_on(&self, clock: Clock, duration: Duration) -> Option<Cause> {
+        let (until, order) = (clock.now().plus(duration), clock.order());
         let mut waiting = Waiting::new(self);
         let parker = CurrentParker::get();
         loop {
             if let Some(cause) = waiting.register(parker.waker()) {
                 return Some(cause);
             }
-            if Clock::Real.has_reached(until) {
+            if clock.has_reached(until) {
                 return None;
             }
             // If no timer cancels the token at its deadline, this thread does.
-            let own = self.0.unwatched_deadline();
+            let own = self.0.unwatched_deadline(clock);
             let look_again = if self.0.ensure_timers() {
                 Tick::NEVER
             } else {
-                Tick::now().plus(POLL_INTERVAL)
+                clock.now().plus(POLL_INTERVAL)
             };
-            parker.park_until(until.min(own).min(look_again));
+            parker.park_on(clock, until.min(own).min(look_again), order);
         }
     }
 }

@@ -119,6 +119,8 @@ impl Child {
     }
 
     fn wait_for(&mut self, pipes: &mut Pipes) -> Result<ExitStatus, Error> {
+        let checked = self.token.check();
+        checked.map_err(|error| self.stop(error, pipes))?;
         // A child that has exited while another process holds a pipe stays a zombie, so that its
         // group can still be killed.
         while !pipes.are_at_end() {
@@ -136,15 +138,16 @@ impl Child {
                 return Ok(status);
             }
             if !pipes.transfer(step)? {
-                let _ = self.token.wait_timeout(step);
+                // A test clock stands while a child process runs.
+                let _ = self.token.wait_on(Clock::Real, step);
             }
             step = (2 * step).min(LONGEST_STEP);
         }
     }
 
-    /// Checks the token. If it is cancelled, returns once the child is reaped.
+    /// Checks the token again. If it is cancelled, returns once the child is reaped.
     fn check(&self, pipes: &mut Pipes) -> Result<(), Error> {
-        self.token.check().map_err(|error| self.stop(error, pipes))
+        self.token.result().map_err(|error| self.stop(error, pipes))
     }
 
     fn stop(&self, error: TimeoutError, pipes: &mut Pipes) -> Error {

@@ -72,7 +72,7 @@ impl CancelToken {
         if let Some(output) = self.run_until_cancelled(future.as_mut()).await {
             return Ok(output);
         }
-        let clock = Clock::EXECUTOR.resolved();
+        let clock = Clock::of_task().resolved();
         let mut settling = Settling {
             future,
             has_ended: false,

@@ -10,10 +10,11 @@ use crate::sync::{Ordering, lock};
 use crate::threads::background;
 use crate::unwind;
 
+use super::super::alarm::TokenAlarm;
 use super::super::callback::Callback;
 use super::super::links::ToNotify;
 use super::super::owner::Owner;
-use super::{Head, NodeRef, PLAIN, TIMER, code};
+use super::{Head, NodeRef, PLAIN, code};
 
 /// Runs each callback on a background thread.
 fn run_callbacks(callbacks: Vec<Callback>) {
@@ -112,7 +113,7 @@ impl Head {
             }
         }
         to_notify.parked.drain(..).for_each(Waker::wake);
-        to_notify.alarms.drain(..).for_each(|key| TIMER.disarm(key));
+        to_notify.alarms.drain(..).for_each(TokenAlarm::disarm);
         to_notify
     }
 

@@ -4,12 +4,10 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
 use crate::sync::{Ordering, lock};
-use crate::time::Clock;
-use crate::time::Tick;
-use crate::timer::{Alarm, Key};
+use crate::time::{Clock, Tick};
 
-use super::super::links::Links;
-use super::{CLOCKED, Head, NodeRef, TIMER, WATCHED};
+use super::super::alarm::TokenAlarm;
+use super::{CLOCKED, Head, NodeRef, WATCHED};
 
 /// Whether the timer thread was ever refused for a token.
 static ANY_WITHOUT_TIMER: AtomicBool = AtomicBool::new(false);
@@ -34,17 +32,20 @@ impl NodeRef {
     /// Makes the timer cancel the token at its deadline. Returns `false` if there is no timer
     /// thread.
     pub(crate) fn ensure_timer(&self) -> bool {
-        self.ensure_timer_with(|links, key| links.more().alarm = Some(key))
+        self.ensure_timer_with(Some)
     }
 
-    /// As `ensure_timer`. `keep` stores the key of the alarm, if one is armed. It runs under the
-    /// lock of the links.
-    pub(in crate::token) fn ensure_timer_with(&self, keep: impl FnOnce(&mut Links, Key)) -> bool {
+    /// As `ensure_timer`. `keep` takes the alarm if one is set, and returns it if the token keeps
+    /// it. It runs under the lock of the links.
+    pub(in crate::token) fn ensure_timer_with(
+        &self,
+        keep: impl FnOnce(TokenAlarm) -> Option<TokenAlarm>,
+    ) -> bool {
         let expiry = self.expiry();
         if self.state.load(Ordering::Acquire) != CLOCKED || expiry.at.is_never() {
             return true;
         }
-        if expiry.clock != Clock::Real {
+        if !expiry.clock.has_alarms() {
             // With Tokio's paused clock, Tokio wakes the task and the task cancels its own token.
             return true;
         }
@@ -52,12 +53,15 @@ impl NodeRef {
         if self.state.load(Ordering::Relaxed) != CLOCKED {
             return true;
         }
-        let alarm = Alarm::Fire(self.downgrade());
-        let Some(key) = TIMER.arm(expiry.at, alarm) else {
-            ANY_WITHOUT_TIMER.store(true, Ordering::Relaxed);
+        let Some(alarm) = TokenAlarm::arm(expiry.clock, expiry.at, self.downgrade()) else {
+            if expiry.clock == Clock::Real {
+                ANY_WITHOUT_TIMER.store(true, Ordering::Relaxed);
+            }
             return false;
         };
-        keep(&mut links, key);
+        if let Some(alarm) = keep(alarm) {
+            links.more().alarm = Some(alarm);
+        }
         self.state.store(WATCHED, Ordering::Release);
         true
     }
