@@ -116,6 +116,32 @@ fn retry_retries_after_an_attempt_limit_but_not_after_the_total_limit() {
 }
 
 #[test]
+fn every_check_finds_the_order_that_leaves_an_article_reserved() {
+    let Printed {
+        stdout,
+        stderr,
+        code,
+    } = run(example("every_check", Path::new(".")));
+    assert_eq!(
+        stdout,
+        "order leaves an article reserved\n\
+         safe_order cleans up at each of its 3 points\n\
+         async_order leaves an article reserved\n\
+         safe_async_order cleans up at each of its 1 points\n"
+    );
+    let lines: Vec<_> = stderr.lines().collect();
+    let [first, repeat, second, _] = lines[..] else {
+        panic!("four lines are printed: {stderr}");
+    };
+    let point = "the test fails if it is cancelled at point 2: `order` checks its token at ";
+    assert!(first.starts_with(point), "{first}");
+    assert_eq!(repeat, "`cancel_at_check(2, ..)` repeats this run alone");
+    let point = "the test fails if it is cancelled at point 1: `async_order` is pending";
+    assert_eq!(second, point);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn fan_out_cancels_its_tasks_and_waits_for_them() {
     let Printed { stdout, code, .. } = run_plain("fan_out");
     let mut lines: Vec<_> = stdout.lines().collect();

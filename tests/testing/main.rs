@@ -1,4 +1,4 @@
-//! Tests of `testing`: virtual time.
+//! Tests of `testing`: virtual time, and cancellations at every check.
 
 #[path = "../support/own_process.rs"]
 mod own_process;
@@ -8,6 +8,7 @@ mod support;
 mod advance;
 mod blocking_waits;
 mod clock_bounds;
+mod every_check;
 mod exact_times;
 mod names_of_what_blocks;
 mod on_executors;

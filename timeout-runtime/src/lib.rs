@@ -27,6 +27,11 @@ pub mod net;
 mod one_line;
 mod outcome;
 mod pool;
+#[cfg(feature = "test-util")]
+mod probe;
+#[cfg(not(feature = "test-util"))]
+#[path = "probe/absent.rs"]
+mod probe;
 mod registry;
 mod shards;
 mod sync;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use crate::context::frame::{self, Frame};
 use crate::outcome::TimeoutError;
 use crate::time::Clock;
-use crate::token::{CallerAlarm, CancelToken};
+use crate::token::{CallerAlarm, CancelToken, checks};
 
 use super::TokenParam;
 use super::convert::IntoReturn;
@@ -202,6 +202,9 @@ impl InlineCall {
 
     /// The operation is pending. Registers the task first, then checks the clock and the token.
     fn after_pending(&mut self, context: &mut Context<'_>) -> AfterPending {
+        if !self.wait.is_ending() {
+            checks::at_await(|| self.frame.token().cloned());
+        }
         match &mut self.frame {
             // From now on, the enclosing call can be cancelled while this one waits.
             Frame::Plain(call) if call.is_nested() => {

@@ -4,6 +4,7 @@
 use tokio::runtime::Handle;
 
 use crate::context::propagator::Captures;
+use crate::probe::ProbeHandle;
 use crate::registry::muted;
 use crate::time::test_clock::Participant;
 use crate::unwind::{self, Payload};
@@ -16,6 +17,7 @@ pub(crate) struct Propagated(Option<Box<PropagatedState>>);
 struct PropagatedState {
     muted: Vec<u64>,
     captures: Captures,
+    probe: ProbeHandle,
     /// The operation on a worker, if it is on a test clock.
     participant: Option<Participant>,
     /// For a worker only: a task runs inside its runtime anyway.
@@ -55,7 +57,10 @@ impl Propagated {
     pub(crate) fn on_behalf<T>(&mut self, f: impl FnOnce(&mut Captures) -> T) -> T {
         match self.0.as_deref_mut() {
             None => f(&mut Captures::default()),
-            Some(state) => muted::mute(&state.muted, || f(&mut state.captures)),
+            Some(state) => {
+                let _probe = state.probe.enter();
+                muted::mute(&state.muted, || f(&mut state.captures))
+            }
         }
     }
 
@@ -107,6 +112,7 @@ impl PropagatedState {
         Self {
             muted: muted::all(),
             captures: Captures::capture(),
+            probe: ProbeHandle::here(),
             participant: None,
             #[cfg(feature = "tokio")]
             runtime: None,
@@ -118,6 +124,9 @@ impl PropagatedState {
         if self.runtime.is_some() {
             return false;
         }
-        self.muted.is_empty() && self.captures.is_nothing() && self.participant.is_none()
+        self.muted.is_empty()
+            && self.captures.is_nothing()
+            && self.participant.is_none()
+            && self.probe.is_none()
     }
 }

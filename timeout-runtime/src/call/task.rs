@@ -18,7 +18,7 @@ use crate::time::Clock;
 use crate::time::test_clock::PolledParticipant;
 use crate::unwind::{self, Payload};
 
-use crate::token::CancelToken;
+use crate::token::{CancelToken, checks};
 
 use super::TokenParam;
 use super::cell::{Elsewhere, OperationStage, SpawnedCall, Typed};
@@ -269,8 +269,9 @@ where
                     .set(Some(start(A::create(CancelToken::current))));
             }
             let future = this.future.as_mut().as_pin_mut();
-            if let Some(Poll::Ready(output)) = future.map(|future| future.poll(context)) {
-                value = Some(output);
+            match future.map(|future| future.poll(context)) {
+                Some(Poll::Ready(output)) => value = Some(output),
+                _ => checks::at_await(|| Some(CancelToken::current())),
             }
         });
         if value.is_none() && panic.is_none() {

@@ -8,6 +8,7 @@ use crate::call::abandoned;
 use crate::context::frame;
 use crate::event::{CallId, EventKind, WorkerName};
 use crate::outcome::{Cause, Reason, TimeoutError};
+use crate::probe;
 use crate::terms::Terms;
 use crate::time::Clock;
 use crate::time::Tick;
@@ -127,7 +128,7 @@ impl CallView<'_> {
         if wait.over.is_none() {
             if let Some((cause, _)) = self.cancellation() {
                 self.finish_cancellation(cause);
-                wait.over = Some(terms.now().plus(terms.grace()).min(terms.end()));
+                wait.over = Some(self.end_of_wait());
             } else if terms.clock().has_reached(terms.deadline()) {
                 self.expire_token();
                 wait.over = Some(terms.end());
@@ -139,6 +140,16 @@ impl CallView<'_> {
             Some(over) if terms.clock().has_reached(over) => Progress::Over,
             Some(over) => Progress::Wait(over),
         }
+    }
+
+    /// When the wait ends for a token that was cancelled just now.
+    fn end_of_wait(&self) -> Tick {
+        let (terms, is_elsewhere) = (self.terms, self.is_elsewhere());
+        if is_elsewhere && probe::is_active() {
+            // A test of the operation's cleanup waits for it.
+            return terms.end();
+        }
+        terms.now().plus(terms.grace()).min(terms.end())
     }
 
     /// Whether the operation runs on another thread or in another task.
@@ -358,7 +369,7 @@ impl CallView<'_> {
     /// Whether the wait of the caller is over at `at`, in virtual time. Between the cancellation
     /// and what follows it, time stands and both sides run. In real time, the caller has left.
     fn is_cut_off(&self, at: Tick) -> bool {
-        let is_test = self.terms.clock().is_for_tests();
+        let is_test = self.terms.clock().is_for_tests() || probe::is_active();
         let is_cancelled = || self.token.is_some_and(|token| token.cause().is_some());
         let leaves_at_once = self.is_elsewhere() && self.terms.grace().is_zero();
         is_test && (leaves_at_once || at >= self.terms.end()) && is_cancelled()

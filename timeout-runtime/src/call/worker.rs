@@ -3,7 +3,11 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Mutex;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
 
 use crate::forked;
 use crate::outcome::Returned;
@@ -11,7 +15,7 @@ use crate::outcome::{Cause, TimeoutError};
 use crate::threads::parking;
 use crate::time::Clock;
 
-use crate::token::CancelToken;
+use crate::token::{CancelToken, checks};
 
 use super::TokenParam;
 use super::cell::{ByCall, OperationStage, SpawnedCall, Typed, WorkerSide};
@@ -172,12 +176,37 @@ where
             return Err(started.terms.not_started(Cause::NoWorker, None));
         }
         if const { is_large::<Fut>() } {
-            let op = move |param| parking::block_on(Box::pin(op(param)));
+            let op = move |param| block_on(Box::pin(op(param)));
             launch(started, Caller::Polled, classify, op)
         } else {
-            let op = move |param| parking::block_on(op(param));
+            let op = move |param| block_on(op(param));
             launch(started, Caller::Polled, classify, op)
         }
+    }
+}
+
+/// Polls the future of an operation on this worker.
+fn block_on<F: Future>(future: F) -> F::Output {
+    parking::block_on(PolledOperation { future })
+}
+
+pin_project! {
+    /// The future of an operation, each of whose pending polls may be a point of cancellation.
+    struct PolledOperation<F> {
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future> Future for PolledOperation<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let polled = self.project().future.poll(context);
+        if polled.is_pending() {
+            checks::at_await(|| Some(CancelToken::current()));
+        }
+        polled
     }
 }
 

@@ -15,6 +15,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::outcome::TimeoutError;
+use crate::probe::ProbeHandle;
 use crate::registry::Registration;
 use crate::time::test_clock::{ContextClock, PolledParticipant};
 use crate::time::{Clock, Deadline};
@@ -52,6 +53,7 @@ pub struct CallContext {
     deadline: Deadline,
     token: Option<CancelToken>,
     clock: ContextClock,
+    probe: ProbeHandle,
 }
 
 impl CallContext {
@@ -65,6 +67,7 @@ impl CallContext {
                 deadline: outer.context_deadline,
                 token: Some(outer.token),
                 clock: ContextClock::here(),
+                probe: ProbeHandle::here(),
             },
         }
     }
@@ -92,6 +95,7 @@ impl CallContext {
             deadline: Deadline::never(),
             token: None,
             clock: ContextClock::here(),
+            probe: ProbeHandle::here(),
         }
     }
 
@@ -146,6 +150,7 @@ impl CallContext {
     #[cfg_attr(feature = "test-util", track_caller)]
     pub fn run<T>(&self, f: impl FnOnce() -> T) -> T {
         let _on_clock = self.clock.enter(Location::caller());
+        let _probe = self.probe.enter();
         let mut frame = self.frame();
         let _entered = enter(&mut frame);
         f()
@@ -192,6 +197,7 @@ impl CallContext {
     ) -> Scope<F> {
         Scope {
             participant,
+            probe: self.probe.clone(),
             frame: self.frame(),
             alarm: CallerAlarm::default(),
             inside: Some(inside),
@@ -343,6 +349,7 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub(crate) struct Scope<F> {
         participant: Option<PolledParticipant>,
+        probe: ProbeHandle,
         frame: Frame,
         alarm: CallerAlarm,
         #[pin]
@@ -384,6 +391,7 @@ impl<F> Scope<F> {
             token.0.cause();
         }
         let polled = {
+            let _probe = this.probe.enter();
             let _entered = enter(this.frame);
             match this.inside.as_pin_mut() {
                 Some(inside) => poll(inside, context),
@@ -410,6 +418,7 @@ impl<F> Scope<F> {
         }
         Scope {
             participant: this.participant.take(),
+            probe: this.probe.clone(),
             frame: mem::replace(this.frame, Frame::Outside),
             alarm: CallerAlarm::default(),
             inside: Some(next),
@@ -421,6 +430,7 @@ impl<F> Scope<F> {
     pub(crate) fn outside(inside: F) -> Self {
         Self {
             participant: None,
+            probe: ProbeHandle::here(),
             frame: Frame::Outside,
             alarm: CallerAlarm::default(),
             inside: Some(inside),

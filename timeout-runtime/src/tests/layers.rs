@@ -8,7 +8,7 @@ use std::{env, fs};
 const LAYERS: &[&[&str]] = &[
     &["sync", "memory", "one_line", "unwind", "forked"],
     &["shards"],
-    &["registry", "time", "limits"],
+    &["probe", "registry", "time", "limits"],
     &["threads", "outcome"],
     &["event", "timer"],
     &["pool"],

@@ -1,10 +1,16 @@
-//! Tells the test clock of a thread where the thread checks a token or waits.
+//! Tells the test clock and the probe of a thread where the thread checks a token or waits.
 
 use super::CancelToken;
+#[cfg(feature = "test-util")]
+use super::node::NodeRef;
 
 #[cfg(feature = "test-util")]
 use std::panic::Location;
 
+#[cfg(feature = "test-util")]
+use crate::outcome::Cause;
+#[cfg(feature = "test-util")]
+use crate::probe::{self, Point, Probe};
 #[cfg(feature = "test-util")]
 use crate::time::test_clock;
 
@@ -13,7 +19,7 @@ use crate::time::test_clock;
 pub(crate) fn are_recorded() -> bool {
     #[cfg(feature = "test-util")]
     {
-        test_clock::current_clock().is_some()
+        test_clock::current_clock().is_some() || probe::is_active()
     }
     #[cfg(not(feature = "test-util"))]
     {
@@ -27,15 +33,55 @@ pub(crate) fn are_recorded() -> bool {
 pub(super) fn record(token: &CancelToken) {
     #[cfg(feature = "test-util")]
     if are_recorded() {
-        record_at(Location::caller());
+        record_at(token, Location::caller());
     }
+    #[cfg(not(feature = "test-util"))]
     let _ = token;
 }
 
 #[cfg(feature = "test-util")]
 #[cold]
-fn record_at(place: &'static Location<'static>) {
+fn record_at(token: &CancelToken, place: &'static Location<'static>) {
     if let Some(here) = test_clock::here() {
         here.check(place);
+    }
+    if let Some(probe) = probe::current() {
+        let call = token.0.outermost_call(probe.around());
+        reach(&probe, &call, Some(place));
+    }
+}
+
+/// The operation of the call with this token is pending.
+#[inline]
+pub(crate) fn at_await(token: impl FnOnce() -> Option<CancelToken>) {
+    #[cfg(feature = "test-util")]
+    if let (true, Some(token)) = (probe::is_active(), token()) {
+        await_at(&token);
+    }
+    #[cfg(not(feature = "test-util"))]
+    let _ = token;
+}
+
+/// Calls inside each other are pending together: only the outermost one counts.
+#[cfg(feature = "test-util")]
+#[cold]
+fn await_at(token: &CancelToken) {
+    if let Some(probe) = probe::current() {
+        let call = token.0.outermost_call(probe.around());
+        if call.address() == token.0.address() {
+            reach(&probe, &call, None);
+        }
+    }
+}
+
+/// Cancels `call` if the probe says so.
+#[cfg(feature = "test-util")]
+fn reach(probe: &Probe, call: &NodeRef, place: Option<&'static Location<'static>>) {
+    let point = Point {
+        call: call.name(),
+        place,
+    };
+    if probe.reach(point) {
+        call.cancel(Cause::Cancelled, None);
     }
 }

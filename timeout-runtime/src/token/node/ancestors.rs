@@ -140,3 +140,24 @@ impl Head {
         }
     }
 }
+
+#[cfg(feature = "test-util")]
+impl NodeRef {
+    /// The outermost call that this token is below, without the token at the address `around` and
+    /// those above it. The token itself if there is none.
+    pub(crate) fn outermost_call(&self, around: usize) -> Self {
+        let mut outermost = self.clone();
+        let mut todo = vec![self.clone()];
+        let mut seen = HashSet::new();
+        while let Some(node) = todo.pop() {
+            if node.address().addr() == around || !seen.insert(node.address()) {
+                continue;
+            }
+            todo.extend(node.parents());
+            if node.terms().is_some() {
+                outermost = node;
+            }
+        }
+        outermost
+    }
+}
