@@ -300,7 +300,7 @@ for_each_socket! {
     }
 }
 
-/// The stream can be reached, and what it is told to do takes effect.
+/// A wrapped stream can be shut down, and its reads end.
 #[test]
 fn a_stream_that_is_shut_down_elsewhere_ends() {
     let (stream, _silent) = TcpStream::pair();

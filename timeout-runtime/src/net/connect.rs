@@ -44,6 +44,9 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 /// After a cancellation this call may still run, abandoned: until the resolver returns, or until
 /// the time for the current address has passed. It then closes its connection, if it has one.
 ///
+/// A caller that itself runs on a worker needs a second worker meanwhile. If callers of this
+/// function take all workers, they wait for each other until their deadlines.
+///
 /// # Errors
 ///
 /// Returns the [error of the token](super#errors-of-the-token) if the token is cancelled. Otherwise

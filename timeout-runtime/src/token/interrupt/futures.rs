@@ -16,11 +16,11 @@ impl CancelToken {
     /// Runs `future`, and calls `stop` when the token is cancelled meanwhile. Then gives `future`
     /// the time `settle` to end.
     ///
-    /// For clients whose server continues unless it is told to stop: dropping the future of a
-    /// database query can leave the query running. `stop` is called at least once, and is repeated
-    /// with the pauses of [`interrupt_with`](Self::interrupt_with) until `future` has ended, or
-    /// until `settle` has passed. A running `stop` is awaited, so that it does not reach the next
-    /// query, but not longer than `settle` either. A panic in `stop` is caught.
+    /// For clients whose server continues without them: dropping the future of a database query can
+    /// leave the query running. `stop` is called at least once, and is repeated with the pauses of
+    /// [`interrupt_with`](Self::interrupt_with) until `future` has ended, or until `settle` has
+    /// passed. A running `stop` is awaited, so that it does not reach the next query, but not
+    /// longer than `settle` either. A panic in `stop` is caught.
     ///
     /// An inline async function is dropped at its deadline, or when its caller drops the call. A
     /// `grace` of at least `settle` gives it the time that this method needs, but not past an
