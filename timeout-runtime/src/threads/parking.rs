@@ -137,7 +137,7 @@ impl CurrentParker {
     }
 
     /// See [`Parker::park_until`].
-    #[cfg(test)]
+    #[cfg(all(test, not(any(timeout_loom, timeout_shuttle))))]
     pub(crate) fn park_until(&self, until: Tick) {
         self.parking().parker.park_until(until);
     }
