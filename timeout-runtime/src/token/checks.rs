@@ -55,8 +55,8 @@ fn record_at(token: &CancelToken, place: &'static Location<'static>) {
 #[inline]
 pub(crate) fn at_await(token: impl FnOnce() -> Option<CancelToken>) {
     #[cfg(feature = "test-util")]
-    if let (true, Some(token)) = (probe::is_active(), token()) {
-        await_at(&token);
+    if probe::is_active() {
+        token().as_ref().map_or((), await_at);
     }
     #[cfg(not(feature = "test-util"))]
     let _ = token;
