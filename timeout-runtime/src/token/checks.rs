@@ -56,7 +56,9 @@ fn record_at(token: &CancelToken, place: &'static Location<'static>) {
 pub(crate) fn at_await(token: impl FnOnce() -> Option<CancelToken>) {
     #[cfg(feature = "test-util")]
     if probe::is_active() {
-        token().as_ref().map_or((), await_at);
+        if let Some(token) = token() {
+            await_at(&token);
+        }
     }
     #[cfg(not(feature = "test-util"))]
     let _ = token;
