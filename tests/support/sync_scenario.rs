@@ -264,7 +264,7 @@ pub fn play(scenario: &Scenario) -> Vec<Note> {
         let context = CallContext::detached().with_deadline(context);
         let outcome = catch_unwind(AssertUnwindSafe(|| context.run(|| make(0, &props))));
         drop(outcome);
-        clock.advance(Duration::from_millis(OVER) - clock.now());
+        clock.advance(Duration::from_millis(OVER).saturating_sub(clock.now()));
     });
     let tokens = stage().as_ref().map(|stage| stage.tokens.clone());
     for (depth, token) in tokens.into_iter().flatten().enumerate() {
