@@ -202,7 +202,7 @@ fn deadlines_of_one_instant_pass_in_the_order_in_which_they_were_set() {
             }
             assert_eq!(clock.now(), secs(100));
         });
-        assert_eq!(*passed.lock().unwrap(), Vec::from_iter(0..10));
+        assert_eq!(*passed.lock().unwrap(), (0..10).collect::<Vec<_>>());
     }
 }
 
@@ -228,7 +228,7 @@ fn events_have_virtual_timestamps() {
         (is_late(&event.kind), event.elapsed, since)
     });
     assert_eq!(
-        Vec::from_iter(times),
+        times.collect::<Vec<_>>(),
         [(false, secs(5), secs(7)), (true, secs(8), secs(10))]
     );
     assert_eq!(events[0].kind, EventKind::TimedOut);

@@ -13,7 +13,7 @@ use timeout_runtime::{CancelToken, TimeoutError, within, workers};
 use tokio::time::{Instant, sleep};
 
 /// Runs `test` with both clocks, from their start on.
-fn in_both(test: impl AsyncFn(&TestClock, Instant)) {
+fn in_both(test: &impl AsyncFn(&TestClock, Instant)) {
     for _ in 0..50 {
         let clock = TestClock::new();
         paused_runtime().block_on(clock.scope(async { test(&clock, Instant::now()).await }));
@@ -22,7 +22,7 @@ fn in_both(test: impl AsyncFn(&TestClock, Instant)) {
 
 #[test]
 fn timers_of_tokio_and_limits_follow_one_time() {
-    in_both(async |clock, start| {
+    in_both(&async |clock, start| {
         sleep(secs(3)).await;
         assert_eq!(clock.now(), secs(3));
         let error = within(secs(30), pending::<()>()).await.unwrap_err();
@@ -43,7 +43,7 @@ fn timers_of_tokio_and_limits_follow_one_time() {
 #[test]
 fn a_worker_waits_in_the_time_of_both() {
     let policy = limit("paused::worker", 30_000).on_worker();
-    in_both(async |clock, start| {
+    in_both(&async |clock, start| {
         let pauses = async |token: CancelToken| {
             for _ in 0..3 {
                 token.sleep(secs(7))?;
@@ -62,7 +62,7 @@ fn a_worker_waits_in_the_time_of_both() {
 #[test]
 fn tasks_on_the_clock_and_tasks_beside_it_wait_together() {
     let policy = limit("paused::task", 4000).as_task();
-    in_both(async |clock, start| {
+    in_both(&async |clock, start| {
         let slow = async |_: CancelToken| {
             sleep(secs(7)).await;
             Ok::<_, TimeoutError>(())
@@ -92,7 +92,7 @@ fn tasks_on_the_clock_and_tasks_beside_it_wait_together() {
 
 #[test]
 fn a_thread_of_the_clock_waits_for_tokios_time() {
-    in_both(async |clock, start| {
+    in_both(&async |clock, start| {
         let thread = clock.spawn({
             let clock = clock.clone();
             move || {
