@@ -306,16 +306,19 @@ mod models {
         });
     }
 
+    // Fails if `publish` or `leave` is a load and a store.
     #[test]
     fn loom_a_result_at_the_deadline_gives_one_outcome() {
         race_running(|call| call.into_return(true));
     }
 
+    // Fails if `stop` or `announce` is a load and a store.
     #[test]
     fn loom_one_late_event_follows_the_outcome_event() {
         race_running(|call| call.into_return(false));
     }
 
+    // Fails if `start` is a load and a store.
     #[test]
     fn loom_a_queued_operation_either_runs_or_is_withdrawn() {
         race(|call| call.operate(), Call::expire);
@@ -323,6 +326,7 @@ mod models {
 
     /// A caller that found the call queued at its deadline left without grace, although the
     /// operation had started in between.
+    // Fails if `withdraw` is a load and a store.
     #[test]
     fn loom_an_operation_that_starts_at_the_deadline_keeps_its_grace() {
         race(
@@ -344,6 +348,7 @@ mod models {
         );
     }
 
+    // Fails if `publish` does not check whether the caller has left.
     #[test]
     fn loom_a_value_is_dropped_once_or_returned() {
         race(

@@ -127,6 +127,7 @@ fn call(job: Modelled, cap: usize) {
     }
 }
 
+// Fails if `park_idle` does not check the queue, or checks it under another hold of the lock.
 #[test]
 fn a_job_is_queued_or_handed_over_while_a_worker_becomes_free() {
     model_env::check(PREEMPTIONS, || {
@@ -137,6 +138,7 @@ fn a_job_is_queued_or_handed_over_while_a_worker_becomes_free() {
     });
 }
 
+// Fails if a worker is claimed before it is removed from the list.
 #[test]
 fn a_worker_that_is_free_before_its_job_has_ended_takes_another() {
     model_env::check(PREEMPTIONS, || {
@@ -148,6 +150,7 @@ fn a_worker_that_is_free_before_its_job_has_ended_takes_another() {
     });
 }
 
+// Fails if a worker is claimed by a load and a store.
 #[test]
 fn two_callers_at_one_worker_both_have_their_jobs_done_once() {
     model_env::check(PREEMPTIONS, || {
@@ -167,6 +170,7 @@ fn two_callers_at_one_worker_both_have_their_jobs_done_once() {
 
 /// The last worker once left between two reads of the pool, and the call at the cap got `NoWorker`.
 /// And a worker that was claimed when its time was up looped until it was assigned its job.
+// Fails if `retire` checks the queue under another hold of the lock.
 #[test]
 fn a_worker_that_leaves_is_handed_no_job_and_none_is_left_in_the_queue() {
     model_env::check(PREEMPTIONS, || {
@@ -181,6 +185,7 @@ fn a_worker_that_leaves_is_handed_no_job_and_none_is_left_in_the_queue() {
     });
 }
 
+// Fails if a worker that leaves stays among the live ones, or if the cap is ignored.
 #[test]
 fn workers_that_leave_are_forgotten_and_make_room_for_others() {
     model_env::check(PREEMPTIONS - 1, || {
@@ -199,6 +204,7 @@ fn workers_that_leave_are_forgotten_and_make_room_for_others() {
 }
 
 /// A worker once left between two reads of the pool, and the call was queued behind an endless one.
+// Fails if a worker that leaves stays among the live ones.
 #[test]
 fn no_job_waits_for_a_busy_worker_where_there_is_room_for_another() {
     model_env::check(PREEMPTIONS - 1, || {
@@ -216,6 +222,7 @@ fn no_job_waits_for_a_busy_worker_where_there_is_room_for_another() {
     });
 }
 
+// Fails if `withdraw` does nothing.
 #[test]
 fn a_withdrawn_job_never_runs_and_others_do() {
     model_env::check(PREEMPTIONS, || {
@@ -237,6 +244,7 @@ fn a_withdrawn_job_never_runs_and_others_do() {
     });
 }
 
+// Fails if a refused worker stays among the live ones.
 #[test]
 fn a_refused_start_gives_its_job_back_and_leaves_no_other_waiting() {
     model_env::check(PREEMPTIONS, || {

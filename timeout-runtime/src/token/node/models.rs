@@ -46,6 +46,7 @@ fn cancel_beside<T>(token: &CancelToken, other: impl FnOnce() -> T) -> T {
     made
 }
 
+// Fails if `link` does not read the parents after it has linked the child.
 #[test]
 fn loom_a_child_made_beside_a_cancel_is_cancelled() {
     model_env::check(PREEMPTIONS, || {
@@ -55,6 +56,7 @@ fn loom_a_child_made_beside_a_cancel_is_cancelled() {
     });
 }
 
+// Fails if `link` does not read the parents after it has linked the child.
 #[test]
 fn loom_a_token_linked_beside_a_cancel_is_cancelled() {
     model_env::check(PREEMPTIONS, || {
@@ -64,6 +66,7 @@ fn loom_a_token_linked_beside_a_cancel_is_cancelled() {
     });
 }
 
+// Fails if a child does not unlink itself.
 #[test]
 fn loom_a_child_dropped_beside_a_cancel_leaves_no_link() {
     model_env::check(PREEMPTIONS, || {
@@ -75,6 +78,7 @@ fn loom_a_child_dropped_beside_a_cancel_leaves_no_link() {
     });
 }
 
+// Fails if the second canceller returns before the first one is done.
 #[test]
 fn loom_all_descendants_are_cancelled_when_cancel_returns() {
     model_env::check(PREEMPTIONS, || {
@@ -87,6 +91,7 @@ fn loom_all_descendants_are_cancelled_when_cancel_returns() {
     });
 }
 
+// Fails if `add_callback` does not read the state.
 #[test]
 fn loom_a_callback_added_beside_a_cancel_runs_once() {
     model_env::check(PREEMPTIONS, || {
@@ -117,6 +122,7 @@ fn loom_a_callback_unregistered_beside_a_cancel_has_run_or_never_runs() {
     });
 }
 
+// Fails if `add_waiter` does not read the state.
 #[test]
 fn loom_a_waiter_added_beside_a_cancel_is_woken_or_sees_it() {
     model_env::check(PREEMPTIONS, || {
@@ -128,6 +134,7 @@ fn loom_a_waiter_added_beside_a_cancel_is_woken_or_sees_it() {
     });
 }
 
+// Fails if a waiter is stored after the cancellation.
 #[test]
 fn loom_a_waiter_replaced_beside_a_cancel_is_woken_or_sees_it() {
     model_env::check(PREEMPTIONS, || {
@@ -142,6 +149,7 @@ fn loom_a_waiter_replaced_beside_a_cancel_is_woken_or_sees_it() {
     });
 }
 
+// Fails if a cancellation does not wake the caller.
 #[test]
 fn loom_a_caller_registered_beside_a_cancel_is_woken_or_sees_it() {
     model_env::check(PREEMPTIONS, || {
@@ -155,6 +163,7 @@ fn loom_a_caller_registered_beside_a_cancel_is_woken_or_sees_it() {
     });
 }
 
+// Fails if the second cause overwrites the first one.
 #[test]
 fn loom_of_two_concurrent_causes_one_is_kept() {
     model_env::check(PREEMPTIONS, || {
