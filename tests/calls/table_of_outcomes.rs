@@ -57,7 +57,7 @@ struct Case {
 }
 
 /// Cases by limit. Each case has a limit of its own, by some nanoseconds, which identifies its
-/// events.
+/// events. The limits of other tests are whole microseconds.
 static CASES: Mutex<Option<HashMap<Duration, Arc<Case>>>> = Mutex::new(None);
 
 fn listen() -> Registration {
@@ -95,7 +95,7 @@ impl Case {
         };
         let case = Arc::new(Self {
             row,
-            limit: after(Source::OwnLimit, LONG) + Duration::from_nanos(number as u64),
+            limit: after(Source::OwnLimit, LONG) + Duration::from_nanos(number as u64 + 1),
             grace,
             deadline: Deadline::after(after(Source::Shared, LONG * 2)),
             inherited: Deadline::after(after(Source::Inherited, LONG * 3)),
