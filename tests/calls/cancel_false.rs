@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, in_runtime, limit, past_short,
+    ABANDONING, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, in_runtime, limit, past_short,
     poll_once, record, short, until_cancelled,
 };
 use timeout_runtime::{
@@ -25,7 +25,7 @@ struct Found {
 
 #[test]
 fn the_limit_cancels_no_token_and_does_not_bound_nested_calls() {
-    for way in APART {
+    for way in ABANDONING {
         for inner_way in EVERY_WAY {
             let recorder = record("cancel_false::runs_on");
             let (gate, (sender, found)) = (Gate::new(), mpsc::channel());
@@ -144,7 +144,7 @@ async fn given_on_worker(cancel_token: CancelToken, running: Gate) -> Result<u32
 
 #[test]
 fn an_upstream_token_still_reaches_the_operation() {
-    for way in APART {
+    for way in ABANDONING {
         let (request, running) = (CancelToken::new(), Gate::new());
         let caller = {
             let (request, running) = (request.clone(), running.clone());
@@ -185,7 +185,7 @@ async fn an_async_operation_continues_as_a_task_after_the_limit() {
 fn a_cancellation_after_the_limit_is_not_the_cause() {
     let runtime = support::runtime();
     let _inside = runtime.enter();
-    for way in APART.into_iter().filter(|way| *way != Way::SyncWorker) {
+    for way in ABANDONING.into_iter().filter(|way| *way != Way::SyncWorker) {
         let (request, running) = (CancelToken::new(), Gate::new());
         let started = running.clone();
         let timeout = uncancelled("cancel_false::late_cancel", short());

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::short;
-use support::{APART, Gate, SOON, Way, assert_timed_out, in_runtime, limit, record};
+use support::{ABANDONING, Gate, SOON, Way, assert_timed_out, in_runtime, limit, record};
 use timeout_runtime::{CallContext, CancelToken, Cause, EventKind, Timeout, TimeoutError};
 
 /// Receives the cause that the token has when the body returns.
@@ -42,7 +42,7 @@ fn cause_in_token(way: Way, timeout: Timeout) -> Option<Cause> {
 /// The limit used to end the wait without cancelling the token.
 #[test]
 fn with_cancel_the_limit_cancels_the_token() {
-    for way in APART {
+    for way in ABANDONING {
         let timeout = limit("cancel_or_not::with", short()).cancel_on_timeout(true);
         assert_eq!(
             cause_in_token(way, timeout),
@@ -55,7 +55,7 @@ fn with_cancel_the_limit_cancels_the_token() {
 /// Without the option, the limit must cancel the token.
 #[test]
 fn cancel_is_the_default() {
-    for way in APART {
+    for way in ABANDONING {
         let timeout = limit("cancel_or_not::default", short());
         assert_eq!(
             cause_in_token(way, timeout),
@@ -68,7 +68,7 @@ fn cancel_is_the_default() {
 /// `cancel = false` must neither remove the limit nor let it cancel the token.
 #[test]
 fn without_cancel_the_call_ends_and_the_operation_continues() {
-    for way in APART {
+    for way in ABANDONING {
         let name = Box::leak(format!("cancel_or_not::without::{way:?}").into_boxed_str());
         let timeout = limit(name, short()).cancel_on_timeout(false);
         let recorder = record(name);
@@ -93,7 +93,7 @@ fn without_cancel_the_call_ends_and_the_operation_continues() {
 /// Separating the token from the limit used to separate it from the enclosing token as well.
 #[test]
 fn without_cancel_an_enclosing_token_still_cancels_the_operation() {
-    for way in APART {
+    for way in ABANDONING {
         let outer = CancelToken::new();
         let context = CallContext::detached().with_token(&outer);
         let timeout = limit("cancel_or_not::outer", short()).cancel_on_timeout(false);

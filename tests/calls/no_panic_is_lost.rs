@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, LONG, Way, assert_timed_out, in_runtime, limit, poll_once,
+    ABANDONING, ASYNC, EVERY_WAY, Gate, LONG, Way, assert_timed_out, in_runtime, limit, poll_once,
     record, short, until_past,
 };
 use timeout_runtime::{EventKind, Failure, TimeoutError};
@@ -86,7 +86,7 @@ fn an_inline_panic_is_resumed_however_late_it_is() {
 
 #[test]
 fn a_late_panic_is_reported_with_its_message() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = record("no_panic_is_lost::late");
         let gate = Gate::new();
         let held = gate.clone();

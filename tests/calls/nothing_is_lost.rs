@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, LONG, TIMED, Way, assert_timed_out, block_on, eventually,
-    limit, poll_once, record, short, until_past,
+    ABANDONING, ASYNC, Drops, EVERY_WAY, Gate, LONG, TIMED, Way, assert_timed_out, block_on,
+    eventually, limit, poll_once, record, short, until_past,
 };
 use timeout_runtime::{CallStatus, EventKind, Failure, Outcome, TimeoutError, workers};
 
@@ -62,7 +62,7 @@ fn a_value_in_time_is_returned() {
 
 #[test]
 fn a_late_error_is_reported_with_its_message() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = record("nothing_is_lost::late_error");
         let gate = Gate::new();
         let held = gate.clone();

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, SOON, TIMED, Way, assert_timed_out, block_on, eventually, in_runtime,
-    limit, poll_once, record, runtime, short, until_past,
+    ABANDONING, EVERY_WAY, Gate, SOON, TIMED, Way, assert_timed_out, block_on, eventually,
+    in_runtime, limit, poll_once, record, runtime, short, until_past,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Deadline, EventKind, Failure, Outcome, TimeoutError,
@@ -223,7 +223,7 @@ fn a_policy_gives_late_results_to_on_late() {
 
 #[test]
 fn on_late_runs_after_the_outcome_event_and_before_the_late_event() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = Arc::new(record("on_late::order"));
         let kinds_before = Arc::new(Mutex::new(None));
         let go = Gate::new();
@@ -290,7 +290,7 @@ fn on_late_is_not_called_for_a_call_that_does_not_start() {
 #[test]
 fn on_late_is_not_called_for_a_panic_of_the_operation() {
     panics::record_panics();
-    for way in APART {
+    for way in ABANDONING {
         let (recorder, back) = (record("on_late::panic"), Back::default());
         let release = Gate::new();
         let body = release.clone();

@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, TIMED, Way, assert_timed_out, limit, poll_once, record, runtime, short,
-    short_limit, until_cancelled, until_past,
+    ABANDONING, EVERY_WAY, Gate, TIMED, Way, assert_timed_out, limit, poll_once, record, runtime,
+    short, short_limit, until_cancelled, until_past,
 };
 use timeout_runtime::{
     CallId, CallStatus, EventKind, FromTimeout, Outcome, Returned, TimeoutError,
@@ -45,7 +45,7 @@ fn every_runner_times_out_an_operation_that_checks_its_token() {
 
 #[test]
 fn an_operation_that_ignores_its_token_times_out_on_another_thread() {
-    for way in APART {
+    for way in ABANDONING {
         let gate = Gate::new();
         let held = gate.clone();
         let outcome = way.run(&limit("one_outcome::ignores", short()), move |_| {
@@ -194,7 +194,7 @@ annotated! {
 
 #[test]
 fn a_result_in_time_that_is_published_too_late_is_abandoned() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = record("one_outcome::held");
         let (read, publish) = (Gate::new(), Gate::new());
         match held::call(way, read.clone(), publish.clone()) {

@@ -5,7 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, Way, assert_timed_out, limit, past_short, record, short, until_past,
+    ABANDONING, EVERY_WAY, Gate, Way, assert_timed_out, limit, past_short, record, short,
+    until_past,
 };
 use timeout_runtime::{CancelToken, EventKind, Failure, Outcome, TimeoutError};
 
@@ -118,7 +119,7 @@ impl fmt::Debug for Slow {
 
 #[test]
 fn an_error_in_time_that_is_published_too_late_is_abandoned() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = record("only_a_success::published");
         let (read, publish) = (Gate::new(), Gate::new());
         let error = Slow(read.clone(), publish.clone());

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::SystemTime;
 
 use support::{
-    APART, EVERY_WAY, Gate, LONG, OnDrop, SOON, TIMED, Way, assert_timed_out, limit, record, short,
-    until_cancelled, until_past,
+    ABANDONING, EVERY_WAY, Gate, LONG, OnDrop, SOON, TIMED, Way, assert_timed_out, limit, record,
+    short, until_cancelled, until_past,
 };
 use timeout_runtime::{
     CallContext, CallStatus, CancelToken, Deadline, EventKind, Failure, FromTimeout, Outcome,
@@ -75,7 +75,7 @@ fn a_blocking_listener_delays_only_the_call_of_its_event() {
 #[test]
 fn a_listener_does_not_receive_events_of_its_own_calls() {
     for outer_way in EVERY_WAY {
-        for inner_way in APART {
+        for inner_way in ABANDONING {
             let received = Arc::<Mutex<Vec<&'static str>>>::default();
             let sink = received.clone();
             let listener = add_listener(move |event| {
@@ -219,7 +219,7 @@ fn a_late_value_whose_destructor_panics_is_reported_and_ends_no_worker() {
 
 #[test]
 fn a_late_value_whose_destructor_blocks_delays_no_call() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = record("user_code::blocks");
         let release = Gate::new();
         let held = release.clone();
@@ -242,7 +242,7 @@ fn a_late_value_whose_destructor_blocks_delays_no_call() {
 /// The payload of a late panic is dropped by the runtime.
 #[test]
 fn a_late_panic_whose_payload_panics_when_dropped_is_reported_and_ends_no_worker() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = record("user_code::payload");
         let gate = Gate::new();
         let held = gate.clone();

@@ -11,8 +11,8 @@ use std::task::{Wake, Waker};
 use std::time::{Duration, SystemTime};
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, TIMED, assert_timed_out, block_on, limit, record,
-    short, until_cancelled,
+    ABANDONING, ASYNC, EVERY_WAY, Gate, LONG, SOON, TIMED, assert_timed_out, block_on, limit,
+    record, short, until_cancelled,
 };
 use timeout_runtime::{CallStatus, CancelToken, EventKind, Outcome, Timeout, TimeoutError};
 use user_code::{Act, caught, works};
@@ -242,7 +242,7 @@ impl Drop for Acts {
 #[test]
 fn a_late_result_may_use_the_whole_api() {
     let ends: [fn(Acts) -> Result<Acts, Acts>; 3] = [Ok, Err, |acts| panic_any(acts)];
-    for way in APART {
+    for way in ABANDONING {
         for (place, end) in ends.into_iter().enumerate() {
             let recorder = record("reenters::late");
             let gate = Gate::new();

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use concurrent::run_concurrently;
-use support::{APART, EVERY_WAY, Gate, LONG, SOON, Way, limit, short, until_cancelled};
+use support::{ABANDONING, EVERY_WAY, Gate, LONG, SOON, Way, limit, short, until_cancelled};
 use timeout_runtime::{Cause, Deadline, Outcome, TimeoutError};
 
 /// Number of table rows that run at the same time.
@@ -264,7 +264,7 @@ fn level(
 /// Nested calls share the grace of the enclosing call instead of adding their own.
 #[test]
 fn a_nested_call_shares_the_grace_of_the_enclosing_call() {
-    for way in APART {
+    for way in ABANDONING {
         let (gate, (sender, inside)) = (Gate::new(), mpsc::channel());
         let held = gate.clone();
         let grace = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, limit, record, short, short_limit,
+    ABANDONING, ASYNC, EVERY_WAY, Gate, LONG, SOON, Way, limit, record, short, short_limit,
     until_cancelled,
 };
 use timeout_runtime::{
@@ -192,7 +192,7 @@ fn is_current(token: &CancelToken) -> bool {
 /// The grace of a nested call must not delay the caller past the enclosing deadline.
 #[test]
 fn the_grace_of_a_nested_call_ends_with_the_enclosing_call() {
-    for way in APART {
+    for way in ABANDONING {
         let gate = Gate::new();
         let held = gate.clone();
         let (sender, inside) = mpsc::channel();

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use support::{
-    APART, Drops, EVERY_WAY, Gate, LONG, OnDrop, Way, block_on, limit, record, runtime, short,
+    ABANDONING, Drops, EVERY_WAY, Gate, LONG, OnDrop, Way, block_on, limit, record, runtime, short,
 };
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{
@@ -117,7 +117,7 @@ fn captured_values_propagate_to_nested_calls() {
     in_own_process(|| {
         LABEL.set("the caller's");
         let _handle = propagate_label();
-        for outer in APART {
+        for outer in ABANDONING {
             for inner in EVERY_WAY {
                 let seen = outer.run(&limit("propagators::outer", LONG), move |_| {
                     Ok::<_, TimeoutError>((found(inner), LABEL.get()))
@@ -261,7 +261,7 @@ fn a_late_event_is_emitted_inside_the_captured_context() {
     in_own_process(|| {
         LABEL.set("the caller's");
         let _handle = propagate_label();
-        for way in APART {
+        for way in ABANDONING {
             let labels = Arc::<Mutex<Vec<_>>>::default();
             let sink = Arc::clone(&labels);
             let _listener = add_listener(move |event| {
@@ -350,7 +350,7 @@ fn a_result_is_published_after_captured_values_are_dropped() {
 fn a_removed_propagator_is_kept_only_by_started_calls() {
     in_own_process(|| {
         LABEL.set("the caller's");
-        for way in APART {
+        for way in ABANDONING {
             let handle = Mutex::new(Some(propagate_label()));
             let seen = way.run(&limit("propagators::removes", LONG), move |_| {
                 drop(handle.lock().unwrap().take());
@@ -449,7 +449,7 @@ fn a_panicking_propagator_changes_no_outcome_and_no_other_propagator() {
             let acting = [acting(place, Act::Panics), acting(place, Act::Panics)];
             let log = Log::default();
             let last = log.propagate("last");
-            for way in APART {
+            for way in ABANDONING {
                 for ends in [Ends::Answers, Ends::Fails, Ends::Panics, Ends::Late] {
                     assert_propagated(way, ends, &format!("{place:?}, {way:?}, {ends:?}"));
                 }
@@ -462,7 +462,7 @@ fn a_panicking_propagator_changes_no_outcome_and_no_other_propagator() {
             });
         }
         drop(handle);
-        for way in APART {
+        for way in ABANDONING {
             assert_eq!(found(way), "no label", "{way:?}: a label remains");
         }
     });
@@ -481,7 +481,7 @@ fn a_propagator_may_make_calls_and_be_added_or_removed() {
                 drop(propagate_label());
                 || drop(propagate_label())
             });
-            for way in APART {
+            for way in ABANDONING {
                 assert_propagated(way, Ends::Answers, &format!("{place:?}, {way:?}"));
             }
         }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, in_runtime, limit,
+    ABANDONING, EVERY_WAY, Gate, LONG, SOON, Way, assert_timed_out, block_on, in_runtime, limit,
     runtime, short, until_cancelled,
 };
 use timeout_runtime::{
@@ -209,7 +209,7 @@ fn an_operation_inherits_the_deadline_and_the_token_of_the_context() {
 /// The context of the outer call must reach the inner one over two threads.
 #[test]
 fn the_deadline_and_the_token_propagate_from_worker_to_worker() {
-    at_once(APART, |outer| {
+    at_once(ABANDONING, |outer| {
         for inner in EVERY_WAY {
             let (sender, ended) = mpsc::channel();
             let outcome = outer.run(

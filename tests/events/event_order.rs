@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use support::{
-    APART, ASYNC, Drops, EVERY_WAY, Gate, LONG, SOON, TIMED, Way, assert_timed_out, limit,
+    ABANDONING, ASYNC, Drops, EVERY_WAY, Gate, LONG, SOON, TIMED, Way, assert_timed_out, limit,
     past_short, poll_once, record, short, short_limit, until_cancelled,
 };
 use timeout_runtime::{
@@ -127,7 +127,7 @@ fn the_token_of_a_dropped_call_is_cancelled_before_the_event() {
 
 #[test]
 fn an_operation_that_ends_after_the_return_emits_a_late_event() {
-    for way in APART {
+    for way in ABANDONING {
         let recorder = record("event_order::after");
         let gate = Gate::new();
         let held = gate.clone();
@@ -157,7 +157,7 @@ fn an_operation_that_ends_after_the_return_emits_a_late_event() {
 #[test]
 fn an_operation_leaves_the_abandoned_list_before_its_late_event() {
     const NAME: &str = "event_order::retry";
-    for way in APART {
+    for way in ABANDONING {
         let (sender, seen) = mpsc::channel();
         let sender = Mutex::new(sender);
         let _listener = timeout_runtime::add_listener(move |event| {
@@ -185,7 +185,7 @@ fn an_operation_leaves_the_abandoned_list_before_its_late_event() {
 /// The operation returns its value while listeners still receive the outcome event.
 #[test]
 fn an_operation_that_ends_during_the_outcome_event_is_reported_after_it() {
-    for way in APART {
+    for way in ABANDONING {
         let (events, gate, drops) = (
             Arc::<Mutex<Vec<&'static str>>>::default(),
             Gate::new(),

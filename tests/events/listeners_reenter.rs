@@ -249,7 +249,7 @@ fn a_listeners_destructor_may_make_calls() {
 /// listener was not muted: it received the events that it had caused, without end.
 #[test]
 fn a_listener_receives_no_events_of_unstarted_operations_that_it_caused() {
-    for way in support::APART {
+    for way in support::ABANDONING {
         let name = "listeners_reenter::unstarted";
         let dropped = Gate::new();
         let (count, is_dropped) = (Arc::<AtomicUsize>::default(), dropped.clone());

@@ -9,7 +9,7 @@ use std::thread;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use support::{
-    APART, EVERY_WAY, Gate, LONG, Way, abandon, eventually, limit, poll_once, short,
+    ABANDONING, EVERY_WAY, Gate, LONG, Way, abandon, eventually, limit, poll_once, short,
     until_cancelled,
 };
 use timeout_runtime::integrations::metrics::record_events;
@@ -142,7 +142,7 @@ fn the_gauge_follows_the_number_of_abandoned_operations() {
     numbers();
     let name = "numbers::gauge";
     let gauge = |count: usize| format!("timeout_abandoned_operations{{}} {count}");
-    for way in APART {
+    for way in ABANDONING {
         let calls: Vec<_> = (0..8)
             .map(|_| thread::spawn(move || abandon(way, name)))
             .collect();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::thread;
 
 use support::{
-    APART, EVERY_WAY, Gate, LONG, Way, eventually, limit, poll_once, runtime, short,
+    ABANDONING, EVERY_WAY, Gate, LONG, Way, eventually, limit, poll_once, runtime, short,
     until_cancelled,
 };
 use tenant::{TENANT, propagate_tenant};
@@ -236,7 +236,7 @@ fn a_name_is_recorded_on_one_line() {
 #[test]
 fn a_late_event_is_recorded_in_its_callers_span() {
     in_own_process(|| {
-        for way in APART {
+        for way in ABANDONING {
             for ends in ["succeeds", "fails", "panics"] {
                 let seen = recorded(2, || {
                     let gate = Gate::new();

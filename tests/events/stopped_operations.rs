@@ -223,7 +223,7 @@ fn the_error_of_another_token_is_a_failure() {
 #[test]
 fn a_panic_is_a_failure_after_the_error_of_the_token_too() {
     record_panics();
-    for way in support::APART {
+    for way in support::ABANDONING {
         let release = Gate::new();
         let held = release.clone();
         let late = late_event(way, &release, move |token| {
@@ -258,7 +258,7 @@ fn an_operation_that_returns_none_after_the_error_of_its_token_has_stopped() {
 /// With `cancel = false` the limit tells the operation nothing.
 #[test]
 fn an_operation_that_is_never_cancelled_fails_with_its_own_error() {
-    for way in support::APART {
+    for way in support::ABANDONING {
         let recorder = record("stopped::never_cancelled");
         let release = Gate::new();
         let held = release.clone();

@@ -12,7 +12,7 @@ const PROGRAM: &str = include_str!("../programs/documented.rs");
 const ATTRIBUTE: &str = "#[timeout_runtime::timeout(";
 
 /// Arguments that are patterns: the text for the plain function, and the generated names.
-const APART: [(&str, &str, &str); 4] = [
+const ABANDONING: [(&str, &str, &str); 4] = [
     (
         "apart/fn.tuple.html",
         "(from, to): (u32, u32)",
@@ -115,7 +115,7 @@ fn rustdoc_shows_the_signature_of_the_plain_function() {
     let kept: Vec<&str> = PROGRAM.lines().filter(is_kept).collect();
     let annotated = documented("annotated", PROGRAM);
     let mut plain = documented("plain", &kept.join("\n"));
-    for (path, pattern, name) in APART {
+    for (path, pattern, name) in ABANDONING {
         let page = plain.get_mut(Path::new(path)).expect(path);
         assert!(page.contains(pattern), "{page}");
         *page = page.replace(pattern, name);

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
-use support::{APART, Drops, Gate, SOON, Tracked, eventually, limit, record, short};
+use support::{ABANDONING, Drops, Gate, SOON, Tracked, eventually, limit, record, short};
 use timeout_runtime::{EventKind, Outcome, TimeoutError};
 
 /// Too large to be copied several times on one stack.
@@ -45,7 +45,7 @@ fn large_values_by_value_fit_on_a_worker() {
 
 #[test]
 fn a_large_result_reaches_its_caller_and_is_dropped_once() {
-    for way in APART {
+    for way in ABANDONING {
         let drops = Drops::default();
         let large = Large::new(&drops);
         let outcome = way.run(&limit("large::in_time", 60_000), move |_| {
@@ -60,7 +60,7 @@ fn a_large_result_reaches_its_caller_and_is_dropped_once() {
 
 #[test]
 fn a_large_error_is_a_failure() {
-    for way in APART {
+    for way in ABANDONING {
         let events = record("large::error");
         let drops = Drops::default();
         let large = Large::new(&drops);
@@ -79,7 +79,7 @@ fn a_large_error_is_a_failure() {
 
 #[test]
 fn a_late_large_result_is_reported_and_dropped_once() {
-    for way in APART {
+    for way in ABANDONING {
         let events = record("large::late");
         let (drops, gate) = (Drops::default(), Gate::new());
         let (large, opened) = (Large::new(&drops), gate.clone());
@@ -115,7 +115,7 @@ fn a_late_large_result_is_given_to_on_late() {
 
 #[test]
 fn a_panic_with_large_arguments_reaches_the_caller() {
-    for way in APART {
+    for way in ABANDONING {
         let drops = Drops::default();
         let large = Large::new(&drops);
         let call = || {

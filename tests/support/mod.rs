@@ -259,7 +259,7 @@ pub const EVERY_WAY: [Way; 5] = [
 ];
 
 /// The places where the operation may outlive its call.
-pub const APART: [Way; 3] = [Way::SyncWorker, Way::AsyncTask, Way::AsyncWorker];
+pub const ABANDONING: [Way; 3] = [Way::SyncWorker, Way::AsyncTask, Way::AsyncWorker];
 
 /// The places where a success after the wait is late: all but a poll in place.
 pub const TIMED: [Way; 4] = [
@@ -278,7 +278,7 @@ type BoxedFuture<O> = Pin<Box<dyn Future<Output = O> + Send>>;
 impl Way {
     /// Whether the operation may outlive its call.
     pub fn abandons(self) -> bool {
-        APART.contains(&self)
+        ABANDONING.contains(&self)
     }
 
     /// Runs an operation that blocks its thread in this place. Async calls run inside a runtime of

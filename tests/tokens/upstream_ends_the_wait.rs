@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use support::{APART, EVERY_WAY, Gate, LONG, Way, in_runtime, limit, record, until_cancelled};
+use support::{ABANDONING, EVERY_WAY, Gate, LONG, Way, in_runtime, limit, record, until_cancelled};
 use timeout_runtime::{CancelToken, Cause, EventKind, Failure, Outcome, TimeoutError};
 
 const GRACE: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ fn cancelling_a_clone_of_the_token_ends_the_call() {
 /// A cancelled caller used to wait for its deadline.
 #[test]
 fn a_cancelled_caller_does_not_wait_for_an_abandoned_operation() {
-    for way in APART {
+    for way in ABANDONING {
         let gate = Gate::new();
         let held = gate.clone();
         let cancel = canceller();
@@ -121,7 +121,7 @@ fn within_the_grace_a_success_counts_and_an_error_is_cancelled() {
 #[test]
 fn a_cancelled_caller_waits_at_most_for_the_grace() {
     const GRACE: Duration = Duration::from_millis(30);
-    for way in APART {
+    for way in ABANDONING {
         let gate = Gate::new();
         let held = gate.clone();
         let timeout = limit("upstream::at_most", LONG).with_grace(GRACE);

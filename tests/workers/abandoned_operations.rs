@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{
-    APART, EVERY_WAY, Gate, OnDrop, SOON, Way, abandon, assert_timed_out, block_on, limit,
+    ABANDONING, EVERY_WAY, Gate, OnDrop, SOON, Way, abandon, assert_timed_out, block_on, limit,
     poll_once, record, short,
 };
 use timeout_runtime::workers::{self, Settings};
@@ -17,7 +17,7 @@ use timeout_runtime::{CallStatus, Cause, EventKind, Outcome, TimeoutError, add_l
 #[test]
 fn abandoned_operations_are_listed_until_they_have_ended() {
     in_own_process(|| {
-        for way in APART {
+        for way in ABANDONING {
             let recorder = record("abandoned_operations::listed");
             let gate = abandon(way, "abandoned_operations::listed");
             let left = workers::abandoned();
@@ -53,7 +53,7 @@ fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
     in_own_process(|| {
         const NAME: &str = "abandoned_operations::late_event";
 
-        for way in APART {
+        for way in ABANDONING {
             let (entered, proceed) = (Gate::new(), Gate::new());
             let (in_listener, held) = (entered.clone(), proceed.clone());
             let _listener = add_listener(move |event| {
@@ -77,7 +77,7 @@ fn an_operation_is_removed_before_its_late_event_and_drain_returns_after_it() {
 fn drain_async_waits_for_abandoned_operations_on_any_executor() {
     in_own_process(|| {
         assert_eq!(block_on(workers::drain_async(SOON)), 0);
-        for way in APART {
+        for way in ABANDONING {
             let recorder = record("abandoned_operations::drain_async");
             let gate = abandon(way, "abandoned_operations::drain_async");
             assert_eq!(block_on(workers::drain_async(Duration::ZERO)), 1, "{way:?}");
@@ -139,7 +139,7 @@ fn inline_operations_are_never_abandoned() {
 #[test]
 fn too_many_abandoned_operations_of_one_name_refuse_new_calls_of_it() {
     in_own_process(|| {
-        for left_way in APART {
+        for left_way in ABANDONING {
             let gates = [(); 2].map(|()| abandon(left_way, "abandoned_operations::many"));
             for way in EVERY_WAY {
                 let recorder = record("abandoned_operations::many");

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::short;
-use support::{APART, Drops, Gate, Way, assert_timed_out, eventually, limit, record, runtime};
+use support::{ABANDONING, Drops, Gate, Way, assert_timed_out, eventually, limit, record, runtime};
 use timeout_runtime::workers::Settings;
 use timeout_runtime::{CallStatus, EventKind, Failure, TimeoutError, WorkerName, workers};
 
@@ -145,7 +145,7 @@ fn serving_workers() -> HashSet<WorkerName> {
 fn a_late_result_is_reported_and_dropped_once_and_its_worker_is_reused() {
     in_own_process(|| {
         prepare();
-        for way in APART {
+        for way in ABANDONING {
             for late in EVERY_LATE {
                 if let Some(worker) = end_late(way, late) {
                     let serving = serving_workers();

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use support::{APART, Gate, Way, eventually, limit, occupy_worker, short};
+use support::{ABANDONING, Gate, Way, eventually, limit, occupy_worker, short};
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CallStatus, Cause, Outcome, TimeoutError};
 
@@ -188,7 +188,7 @@ fn without_any_worker_a_call_is_refused_immediately() {
             ..Settings::current()
         }
         .apply();
-        for way in APART {
+        for way in ABANDONING {
             thread_of(way);
         }
     });

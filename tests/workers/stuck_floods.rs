@@ -36,7 +36,7 @@ fn set_cap(cap: usize) {
 }
 
 /// A lock that the test holds, and at which all operations block.
-type Door = Arc<Mutex<()>>;
+type Blocker = Arc<Mutex<()>>;
 
 /// The outcomes of the calls of a flood.
 #[derive(Debug, Default)]
@@ -47,11 +47,11 @@ struct Counts {
     withdrawn: AtomicUsize,
 }
 
-/// Makes many calls whose operations block at the door. Returns how many of them started, and how
-/// many were refused.
-fn flood(timeout: &Timeout, door: &Door) -> (usize, usize) {
+/// Makes many calls whose operations wait for the blocker. Returns how many of them started, and
+/// how many were refused.
+fn flood(timeout: &Timeout, blocker: &Blocker) -> (usize, usize) {
     let name = timeout.name();
-    let (timeout, door) = (timeout.clone(), Arc::clone(door));
+    let (timeout, blocker) = (timeout.clone(), Arc::clone(blocker));
     let Counts {
         timed_out,
         refused,
@@ -59,10 +59,10 @@ fn flood(timeout: &Timeout, door: &Door) -> (usize, usize) {
     } = must_return(move || {
         let counts = Counts::default();
         run_concurrently(THREADS, CALLS, |_| {
-            let door = Arc::clone(&door);
+            let blocker = Arc::clone(&blocker);
             let start = Instant::now();
             let outcome = timeout.outcome(move |_| {
-                drop(door.lock());
+                drop(blocker.lock());
                 Ok::<_, TimeoutError>(())
             });
             assert!(start.elapsed() < PROMPT, "{outcome:?}");
@@ -125,9 +125,9 @@ fn stuck_operations_of_one_name_keep_half_of_the_workers_at_most() {
         set_cap(CAP);
         let timeout = limit("stuck_floods::half", brief());
         let recorder = record(timeout.name());
-        let door = Door::default();
-        let shut = door.lock().unwrap();
-        let counts = flood(&timeout, &door);
+        let blocker = Blocker::default();
+        let shut = blocker.lock().unwrap();
+        let counts = flood(&timeout, &blocker);
         let (stuck, refused) = counts;
         // The check may be passed by all callers together.
         assert!((CAP / 2..CAP / 2 + THREADS).contains(&stuck), "{stuck}");
@@ -153,9 +153,9 @@ fn with_every_worker_stuck_callers_are_refused_and_workers_recover() {
         set_cap(CAP);
         let timeout = limit("stuck_floods::full", brief()).with_max_abandoned(usize::MAX);
         let recorder = record(timeout.name());
-        let door = Door::default();
-        let shut = door.lock().unwrap();
-        let counts = flood(&timeout, &door);
+        let blocker = Blocker::default();
+        let shut = blocker.lock().unwrap();
+        let counts = flood(&timeout, &blocker);
         let (stuck, refused) = counts;
         assert_eq!(stuck, CAP);
         assert!(refused > 0);

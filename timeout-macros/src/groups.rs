@@ -30,7 +30,7 @@ pub(crate) fn operand(tokens: &TokenStream) -> TokenStream {
 /// Adds parentheses to the types and array lengths of `sig` where an operator could split a
 /// fragment.
 pub(crate) fn open_signature(sig: &mut Signature) {
-    Opening.visit_signature_mut(sig);
+    OpenGroups.visit_signature_mut(sig);
 }
 
 fn part(token: TokenTree) -> TokenStream {
@@ -122,9 +122,9 @@ fn has_bounds(ty: &Type) -> bool {
     }
 }
 
-struct Opening;
+struct OpenGroups;
 
-impl VisitMut for Opening {
+impl VisitMut for OpenGroups {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         visit_mut::visit_expr_mut(self, expr);
         let Expr::Group(group) = expr else {

@@ -53,7 +53,7 @@ impl InFlight {
                 Progress::Published => break Phase::Published,
                 Progress::Over => break self.leave(),
                 Progress::Withdraw if self.call.withdraw() => {
-                    self.dispose();
+                    self.drop_operation();
                     break Phase::Queued;
                 }
                 // The operation has started in between, and may have grace.
@@ -76,14 +76,14 @@ impl InFlight {
     fn leave(&mut self) -> Phase {
         let phase = self.call.leave();
         if phase == Phase::Queued {
-            self.dispose();
+            self.drop_operation();
         }
         phase
     }
 
     /// Drops a withdrawn operation on a background thread, because its destructor may take long. A
     /// worker or a runtime that already has the operation drops it anyway.
-    fn dispose(&self) {
+    fn drop_operation(&self) {
         if let Some(Place::Queued(ticket)) = &self.place {
             let job = jobs::withdraw(ticket);
             let call = self.call.clone();

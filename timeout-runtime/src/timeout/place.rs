@@ -25,7 +25,7 @@ use crate::outcome::{Returned, of_result};
 
 pub(super) use async_places::Running;
 
-use async_places::{Apart, InPlace};
+use async_places::{Elsewhere, InPlace};
 
 /// Sync operations run on a worker, async ones are polled in place.
 #[derive(Clone, Copy, Debug)]
@@ -91,12 +91,12 @@ impl Place for Inline {
 }
 
 impl Place for OnWorker {
-    type Call<R, L, F, Fut, M> = Apart<Self, R, L, F, Fut, M>;
+    type Call<R, L, F, Fut, M> = Elsewhere<Self, R, L, F, Fut, M>;
 }
 
 #[cfg(feature = "tokio")]
 impl Place for AsTask {
-    type Call<R, L, F, Fut, M> = Apart<Self, R, L, F, Fut, M>;
+    type Call<R, L, F, Fut, M> = Elsewhere<Self, R, L, F, Fut, M>;
 }
 
 /// What a result means that is still wrapped with its function for late results.

@@ -199,7 +199,7 @@ pub(super) type InPlace<R, L, F, Fut, M> =
 type LazyGuarded<R, L, F, Fut> = GuardedFuture<Lazy<F, Fut>, R, L>;
 
 /// A call whose operation runs apart from its caller.
-pub(super) type Apart<P, R, L, F, Fut, M> =
+pub(super) type Elsewhere<P, R, L, F, Fut, M> =
     WaitingCall<LateGuard<R, L>, LaunchAt<P, R, L, F, Fut>, Disarm<M>>;
 
 fn apart<P, R, L, F, Fut, M>(
@@ -207,7 +207,7 @@ fn apart<P, R, L, F, Fut, M>(
     late: L,
     op: F,
     convert: M,
-) -> Apart<P, R, L, F, Fut, M>
+) -> Elsewhere<P, R, L, F, Fut, M>
 where
     L: LateFunction<R>,
 {
