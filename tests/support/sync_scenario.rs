@@ -16,6 +16,7 @@ use super::call_error::CallError;
 use super::scenario::{Call, DEPTH, Millis, OpResult, Run, Scenario};
 use super::scenario_calls::returned;
 use super::scenario_run::{Note, OVER, Reported, Sight, millis};
+use super::support::SOON;
 
 struct Stage {
     clock: TestClock,
@@ -251,7 +252,7 @@ fn make(depth: usize, props: &Arc<Props>) -> Result<usize, CallError> {
 /// Plays `scenario` and returns all observations in their order.
 pub fn play(scenario: &Scenario) -> Vec<Note> {
     let _listener = listen();
-    let clock = TestClock::new();
+    let clock = TestClock::new().patience(SOON);
     *stage() = Some(Stage {
         clock: clock.clone(),
         notes: Vec::new(),

@@ -3,18 +3,17 @@
 // Tests of this file fail if `advance` passes a deadline without waiting for what it wakes, or if
 // its caller holds the time itself.
 
-use crate::secs;
 use crate::support::record;
+use crate::{manual_clock, new_clock, secs};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use timeout_runtime::testing::TestClock;
 use timeout_runtime::{CancelToken, TimeoutError, add_listener, within_blocking};
 
 #[test]
 fn each_deadline_on_the_way_passes_at_its_own_instant() {
-    let clock = TestClock::manual();
+    let clock = manual_clock();
     let times = Arc::new(Mutex::new(Vec::new()));
     let thread = clock.spawn({
         let (clock, times) = (clock.clone(), Arc::clone(&times));
@@ -36,7 +35,7 @@ fn each_deadline_on_the_way_passes_at_its_own_instant() {
 
 #[test]
 fn a_manual_clock_moves_only_when_it_is_advanced() {
-    let clock = TestClock::manual();
+    let clock = manual_clock();
     let call = clock.spawn(|| within_blocking(secs(5), |token| token.sleep(secs(60))));
     // Nothing happens until the next line, however long this takes.
     clock.advance(Duration::ZERO);
@@ -49,7 +48,7 @@ fn a_manual_clock_moves_only_when_it_is_advanced() {
 
 #[test]
 fn the_clock_moves_from_deadline_to_deadline() {
-    let clock = TestClock::manual();
+    let clock = manual_clock();
     assert_eq!(clock.advance_to_next(), None);
     let call = clock.spawn(|| {
         CancelToken::new().sleep(secs(3)).unwrap();
@@ -65,7 +64,7 @@ fn the_clock_moves_from_deadline_to_deadline() {
 /// The state at an instant can be checked: everything else waits then.
 #[test]
 fn advancing_by_nothing_waits_until_everything_else_waits() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         for _ in 0..100 {
             let (sender, started) = mpsc::channel();
@@ -85,7 +84,7 @@ fn advancing_by_nothing_waits_until_everything_else_waits() {
 
 #[test]
 fn an_operation_advances_the_clock_past_its_own_limit() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         let inside = clock.clone();
         let error = within_blocking(secs(5), move |token| {
@@ -102,7 +101,7 @@ fn an_operation_advances_the_clock_past_its_own_limit() {
 fn a_listener_advances_the_clock() {
     const NAME: &str = "advance::listener";
     let events = record(NAME);
-    let clock = TestClock::new();
+    let clock = new_clock();
     let _listener = add_listener({
         let clock = clock.clone();
         move |event| {
@@ -123,7 +122,7 @@ fn a_listener_advances_the_clock() {
 /// A callback runs on a thread of its own, and time stands until it has ended or waits.
 #[test]
 fn a_callback_advances_the_clock() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         let token = CancelToken::new();
         let inside = clock.clone();
@@ -141,7 +140,7 @@ fn a_callback_advances_the_clock() {
 
 #[test]
 fn two_threads_advance_the_clock_together() {
-    let clock = TestClock::manual();
+    let clock = manual_clock();
     let other = std::thread::spawn({
         let clock = clock.clone();
         move || clock.advance(secs(10))

@@ -3,17 +3,16 @@
 // Tests of this file fail if one of these waits holds the time, or if time moves although a channel
 // has a value.
 
-use crate::secs;
+use crate::{new_clock, secs};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use timeout_runtime::testing::TestClock;
 use timeout_runtime::{CancelToken, TimeoutError, within_blocking, workers};
 
 #[test]
 fn a_value_is_received_at_the_instant_at_which_it_is_sent() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let inside = clock.clone();
     let (sender, receiver) = mpsc::channel();
     let times = clock.run(|| {
@@ -38,7 +37,7 @@ fn a_value_is_received_at_the_instant_at_which_it_is_sent() {
 
 #[test]
 fn a_receiver_without_a_sender_waits_for_its_limit() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let (_sender, receiver) = mpsc::channel::<()>();
     let error = clock.run(|| within_blocking(secs(60), move |token| token.recv(&receiver)));
     assert_eq!(error.unwrap_err().elapsed(), secs(60));
@@ -46,7 +45,7 @@ fn a_receiver_without_a_sender_waits_for_its_limit() {
 
 #[test]
 fn a_condition_is_seen_at_the_instant_at_which_it_changes() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let shared = Arc::new((Mutex::new(0), Condvar::new()));
     clock.run(|| {
         let changes = clock.spawn({
@@ -70,7 +69,7 @@ fn a_condition_is_seen_at_the_instant_at_which_it_changes() {
 
 #[test]
 fn the_pauses_between_attempts_are_virtual() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         let end = secs(1);
         let token = CancelToken::new();
@@ -84,7 +83,7 @@ fn the_pauses_between_attempts_are_virtual() {
 /// The pauses between two calls of `stop` are 1, 2, 4 ms and so on.
 #[test]
 fn work_that_waits_is_stopped_again_after_virtual_pauses() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         let error = within_blocking(secs(5), |token| {
             let driver = CancelToken::new();
@@ -108,7 +107,7 @@ fn work_that_waits_is_stopped_again_after_virtual_pauses() {
 /// Time stands while the work blocks, so a stop that was lost is repeated in real time.
 #[test]
 fn work_that_blocks_elsewhere_is_stopped_again() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let (sender, receiver) = mpsc::channel();
     let work = clock.spawn(move || {
         within_blocking(secs(5), move |token| {

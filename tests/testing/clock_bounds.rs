@@ -1,21 +1,20 @@
 //! Clocks that are dropped, tests that panic, and steps and numbers out of the ordinary.
 
 use crate::own_process::in_own_process;
-use crate::secs;
 use crate::support::Gate;
+use crate::{new_clock, secs};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 use std::time::Duration;
 
-use timeout_runtime::testing::TestClock;
 use timeout_runtime::workers::{self, Settings};
 use timeout_runtime::{CancelToken, Deadline, within, within_blocking};
 
 // Fails if a wait on a clock that is over never ends.
 #[test]
 fn every_deadline_on_a_clock_that_is_dropped_has_passed() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let ended = Gate::new();
     let deadline = clock.run(|| {
         let ended = ended.clone();
@@ -38,7 +37,7 @@ fn every_deadline_on_a_clock_that_is_dropped_has_passed() {
 #[test]
 fn a_scope_keeps_its_clock_going() {
     let scope = {
-        let clock = TestClock::new();
+        let clock = new_clock();
         clock.scope(within(secs(5), std::future::pending::<()>()))
     };
     let error = futures::executor::block_on(scope).unwrap_err();
@@ -47,7 +46,7 @@ fn a_scope_keeps_its_clock_going() {
 
 #[test]
 fn enormous_steps_end_at_the_last_instant() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let call = clock.spawn(|| {
         within_blocking(secs(100 * 365 * 86_400), |token| {
             token.wait_timeout(Duration::MAX)
@@ -68,7 +67,7 @@ fn enormous_steps_end_at_the_last_instant() {
 
 #[test]
 fn a_panic_of_a_test_passes_through_its_clock() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let panic = catch_unwind(AssertUnwindSafe(|| {
         clock.run(|| {
             let beside = clock.spawn(|| CancelToken::new().sleep(secs(9)));
@@ -90,7 +89,7 @@ fn a_panic_of_a_test_passes_through_its_clock() {
 
 #[test]
 fn a_panic_of_an_operation_passes_through_its_clock() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let panic = catch_unwind(AssertUnwindSafe(|| {
         clock.run(|| {
             within_blocking(secs(9), |token| {
@@ -106,7 +105,7 @@ fn a_panic_of_an_operation_passes_through_its_clock() {
 // Fails if a future that is leaked keeps the time from moving.
 #[test]
 fn a_leaked_future_that_waits_does_not_hold_the_time() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let mut scope = Box::pin(clock.scope(within(secs(5), std::future::pending::<()>())));
     let woken = Gate::new();
     assert!(crate::support::poll_once(&mut scope, &woken).is_pending());
@@ -125,7 +124,7 @@ fn thousand_calls() {
         ..Settings::current()
     }
     .apply();
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         let calls: Vec<_> = (0..1000_u64)
             .map(|number| {
@@ -162,7 +161,7 @@ fn a_queued_call_starts_at_the_instant_at_which_a_worker_is_free() {
             ..Settings::current()
         }
         .apply();
-        let clock = TestClock::new();
+        let clock = new_clock();
         clock.run(|| {
             let calls: Vec<_> = (0..6)
                 .map(|_| {
@@ -186,7 +185,7 @@ fn a_queued_call_starts_at_the_instant_at_which_a_worker_is_free() {
 /// A thread that is not on the clock uses the real one, also inside the test.
 #[test]
 fn a_thread_without_a_context_is_on_the_real_clock() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         let real = thread::spawn(|| {
             let deadline = Deadline::after(secs(3600));

@@ -3,14 +3,14 @@
 // Tests of this file fail if a kind of check is not counted, if a thread or a task does not run on
 // behalf of the test, or if another call than the outermost one is cancelled.
 
-use crate::secs;
 use crate::support::{LONG, Way, limit};
+use crate::{new_clock, secs};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
 use timeout_runtime::testing::{
-    CancelPoint, TestClock, cancel_at_check, cancel_at_check_async, cancel_at_every_check,
+    CancelPoint, cancel_at_check, cancel_at_check_async, cancel_at_every_check,
     cancel_at_every_check_async,
 };
 use timeout_runtime::{
@@ -161,7 +161,7 @@ fn the_call_around_the_test_is_not_cancelled() {
 
 #[test]
 fn an_operation_that_sleeps_for_hours_is_cancelled_at_each_sleep() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let points = clock.run(|| {
         cancel_at_every_check(|| {
             let start = clock.now();

@@ -7,12 +7,11 @@
 // - a call, a worker, a token or an event reads the real clock;
 // - alarms of one instant ring at once, or in another order.
 
-use crate::secs;
 use crate::support::{Recorder, Way, is_late, record, rounds};
+use crate::{new_clock, secs};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use timeout_runtime::testing::TestClock;
 use timeout_runtime::{
     CancelToken, Deadline, EventKind, Timeout, TimeoutError, timeout, within_blocking, workers,
 };
@@ -60,7 +59,7 @@ fn graceful(after: Duration) -> Result<Duration, TimeoutError> {
 
 #[test]
 fn three_pauses_of_seven_seconds_end_at_a_limit_of_twenty() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         for (calls, call) in [on_worker, inline, outer].into_iter().enumerate() {
             let error = call().unwrap_err();
@@ -73,7 +72,7 @@ fn three_pauses_of_seven_seconds_end_at_a_limit_of_twenty() {
 
 #[test]
 fn grace_ends_at_its_own_instant() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         assert_eq!(graceful(secs(4)), Ok(secs(4)));
         assert_eq!(clock.now(), secs(14));
@@ -94,7 +93,7 @@ fn again(after: Duration) -> Result<Duration, TimeoutError> {
 
 /// One run of everything: its times and events.
 fn one_run(events: &Recorder) -> Vec<String> {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let first = events.events().len();
     clock.run(|| {
         assert!(outer().is_err());
@@ -126,7 +125,7 @@ fn all_runs_give_one_result() {
 #[test]
 fn a_day_of_retries_takes_no_time() {
     let start = Instant::now();
-    let clock = TestClock::new();
+    let clock = new_clock();
     let attempt = Timeout::new("exact::attempt", secs(30))
         .unwrap()
         .with_grace(secs(5));
@@ -155,7 +154,7 @@ fn a_day_of_retries_takes_no_time() {
 
 #[test]
 fn a_result_at_the_deadline_comes_second_to_the_deadline() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     // The limit is set when the call starts, and thus before the pause of its operation.
     let at_the_limit = |token: CancelToken| token.sleep(secs(5));
     let policy = Timeout::new("exact::tie", secs(5)).unwrap();
@@ -182,7 +181,7 @@ fn a_result_at_the_deadline_comes_second_to_the_deadline() {
 #[test]
 fn deadlines_of_one_instant_pass_in_the_order_in_which_they_were_set() {
     for _ in 0..100 {
-        let clock = TestClock::new();
+        let clock = new_clock();
         let passed = Arc::new(Mutex::new(Vec::new()));
         clock.run(|| {
             let threads: Vec<_> = (0..10)
@@ -209,7 +208,7 @@ fn deadlines_of_one_instant_pass_in_the_order_in_which_they_were_set() {
 #[test]
 fn events_have_virtual_timestamps() {
     let events = record("exact::events");
-    let clock = TestClock::new();
+    let clock = new_clock();
     let start = clock.system_time();
     let policy = Timeout::new("exact::events", secs(5)).unwrap();
     clock.run(|| {
@@ -236,7 +235,7 @@ fn events_have_virtual_timestamps() {
 
 #[test]
 fn a_token_tells_the_virtual_time_that_is_left() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         let left = within_blocking(secs(20), |token| {
             let before = token.remaining();

@@ -17,6 +17,19 @@ mod with_paused_tokio;
 
 use std::time::Duration;
 
+use support::SOON;
+use timeout_runtime::testing::TestClock;
+
+/// A clock that moves by itself. On a busy machine nothing may happen for seconds.
+fn new_clock() -> TestClock {
+    TestClock::new().patience(SOON)
+}
+
+/// A clock that only the test moves.
+fn manual_clock() -> TestClock {
+    TestClock::manual().patience(SOON)
+}
+
 /// So many seconds.
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)

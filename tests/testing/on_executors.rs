@@ -3,8 +3,8 @@
 // Tests of this file fail if a woken future does not count as running before it is polled, or if a
 // task is not on the clock of its caller.
 
-use crate::secs;
 use crate::support::{self, limit, runtime};
+use crate::{new_clock, secs};
 use std::future::pending;
 
 use timeout_runtime::testing::TestClock;
@@ -51,7 +51,7 @@ async fn calls(clock: TestClock) {
 #[test]
 fn virtual_time_needs_no_runtime() {
     for _ in 0..100 {
-        let clock = TestClock::new();
+        let clock = new_clock();
         support::block_on(clock.scope(calls(clock.clone())));
         futures::executor::block_on(clock.scope(async {
             calls(clock.clone()).await;
@@ -65,7 +65,7 @@ fn virtual_time_needs_no_runtime() {
 #[test]
 fn virtual_time_passes_on_smol() {
     for _ in 0..100 {
-        let clock = TestClock::new();
+        let clock = new_clock();
         let task = smol::spawn(clock.scope(calls(clock.clone())));
         smol::block_on(clock.scope(calls(clock.clone())));
         smol::block_on(task);
@@ -76,7 +76,7 @@ fn virtual_time_passes_on_smol() {
 fn virtual_time_passes_on_the_threads_of_tokio() {
     let runtime = runtime();
     for _ in 0..100 {
-        let clock = TestClock::new();
+        let clock = new_clock();
         let tasks: Vec<_> = (0..4)
             .map(|_| runtime.spawn(clock.scope(calls(clock.clone()))))
             .collect();
@@ -91,7 +91,7 @@ fn tasks_are_on_the_clock_of_their_caller() {
     let runtime = runtime();
     let policy = limit("executors::task", 10_000).as_task();
     for _ in 0..100 {
-        let clock = TestClock::new();
+        let clock = new_clock();
         runtime.block_on(clock.scope(async {
             let calls = (1..20).map(|takes| {
                 let (clock, inside, policy) = (clock.clone(), clock.clone(), policy.clone());
@@ -124,7 +124,7 @@ fn tasks_are_on_the_clock_of_their_caller() {
 fn a_value_sent_by_another_task_arrives_at_its_instant() {
     let runtime = runtime();
     for _ in 0..100 {
-        let clock = TestClock::new();
+        let clock = new_clock();
         runtime.block_on(clock.scope(async {
             let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
             let task = tokio::spawn(clock.scope({

@@ -3,13 +3,12 @@
 // Tests of this file fail if a deadline of one clock is converted to another one by the time left,
 // or if a cancellation does not pass from clock to clock.
 
-use crate::secs;
 use crate::support::{Gate, LONG};
+use crate::{manual_clock, new_clock, secs};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use timeout_runtime::testing::TestClock;
 use timeout_runtime::{
     CallContext, CancelToken, Cause, Deadline, Timeout, TimeoutError, timeout, within_blocking,
     workers,
@@ -17,9 +16,7 @@ use timeout_runtime::{
 
 #[test]
 fn tests_beside_each_other_have_a_time_of_their_own() {
-    let clocks: Vec<_> = (1..=20_u64)
-        .map(|number| (number, TestClock::new()))
-        .collect();
+    let clocks: Vec<_> = (1..=20_u64).map(|number| (number, new_clock())).collect();
     let threads = clocks.iter().map(|(number, clock)| {
         let number = *number;
         let call = clock.spawn(move || {
@@ -38,7 +35,7 @@ fn tests_beside_each_other_have_a_time_of_their_own() {
 
 #[timeout(name = "several::annotated_test", secs = LONG)]
 fn an_annotated_test() -> Result<Duration, TimeoutError> {
-    let clock = TestClock::new();
+    let clock = new_clock();
     // Far more than the limit of the enclosing call, which is on the real clock.
     clock.run(|| within_blocking(secs(1_000_000), |token| token.sleep(secs(900_000))))??;
     Ok(clock.now())
@@ -52,7 +49,7 @@ fn a_real_limit_around_a_test_does_not_end_its_virtual_calls() {
 #[test]
 fn a_real_limit_around_a_test_cancels_its_virtual_calls() {
     let outside = Timeout::new("several::outside", Duration::from_millis(50)).unwrap();
-    let clock = TestClock::manual();
+    let clock = manual_clock();
     let cause = outside.outcome(move |_| {
         let inner = clock
             .run(|| within_blocking(secs(1_000_000), |token| token.wait_timeout(Duration::MAX)));
@@ -74,7 +71,7 @@ fn real(upstream: CancelToken, gate: Gate) -> Result<(), TimeoutError> {
 
 #[test]
 fn a_virtual_limit_cancels_a_real_call_inside() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let (sender, cause) = mpsc::channel();
     let error = clock.run(|| {
         within_blocking(secs(5), move |token| {
@@ -103,9 +100,9 @@ fn until(deadline: Deadline) -> Result<(), TimeoutError> {
 
 #[test]
 fn a_shared_deadline_passes_on_its_own_clock() {
-    let outside = TestClock::manual();
+    let outside = manual_clock();
     let shared = outside.run(|| Deadline::after(secs(10)));
-    let clock = TestClock::new();
+    let clock = new_clock();
     clock.run(|| {
         assert!(until(shared).unwrap_err().is_timed_out());
         outside.advance(secs(10));
@@ -117,7 +114,7 @@ fn a_shared_deadline_passes_on_its_own_clock() {
 
 #[test]
 fn a_clock_stands_while_its_thread_runs_on_another_one() {
-    let (outer, inner) = (TestClock::new(), TestClock::new());
+    let (outer, inner) = (new_clock(), new_clock());
     outer.run(|| {
         let beside = outer.spawn(|| CancelToken::new().sleep(secs(1)));
         let error = within_blocking(secs(7), {
@@ -137,7 +134,7 @@ fn a_clock_stands_while_its_thread_runs_on_another_one() {
 
 #[test]
 fn a_context_passes_the_clock_on_to_other_threads() {
-    let clock = TestClock::new();
+    let clock = new_clock();
     let elapsed = clock.run(|| {
         within_blocking(secs(20), |token| {
             let context = CallContext::current();

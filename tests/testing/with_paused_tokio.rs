@@ -3,8 +3,8 @@
 // Tests of this file fail if the clock moves by itself there, if Tokio's time moves while a worker
 // runs, or if no timer of Tokio is set for a deadline on the clock.
 
-use crate::secs;
 use crate::support::{limit, paused_runtime};
+use crate::{new_clock, secs};
 use std::future::pending;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 /// Runs `test` with both clocks, from their start on.
 fn in_both(test: &impl AsyncFn(&TestClock, Instant)) {
     for _ in 0..50 {
-        let clock = TestClock::new();
+        let clock = new_clock();
         paused_runtime().block_on(clock.scope(async { test(&clock, Instant::now()).await }));
     }
 }
