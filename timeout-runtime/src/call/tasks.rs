@@ -1,4 +1,5 @@
-//! [`CallTasks`]: the tasks and blocking functions that work for one call.
+//! [`CallTasks`]: a set of tasks and blocking functions that users create inside a call. They
+//! inherit its deadline and its token, and are cancelled when the set is dropped.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! [`cancel_at_every_check`]: cancels an operation at each place where it can be cancelled.
+//! [`cancel_at_every_check`]: runs a test again and again, and cancels its call one point later
+//! each time. A point is a check of a token, a wait, or an `.await` that is pending.
 
 use std::fmt;
 use std::future::{Future, poll_fn};

@@ -1,4 +1,4 @@
-//! [`TestThread`]: a thread on a test clock.
+//! [`TestThread`]: the handle of a thread that a test has started on a test clock.
 
 use std::fmt;
 use std::panic::Location;

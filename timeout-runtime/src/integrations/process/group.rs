@@ -2,9 +2,12 @@
 //!
 //! ```text
 //!   running ──cancelled──► ending ──grace is over, or the child has exited──► killed ──► reaped
-//!      │                                                                                   ▲
-//!      └───────────────────────────── the child exits by itself ───────────────────────────┘
+//!     │ │                                                                        ▲          ▲
+//!     │ └──────────────────── cancelled, without grace or on Windows ────────────┘          │
+//!     └────────────────────────── the child exits by itself ────────────────────────────────┘
 //! ```
+//!
+//! Dropping a child whose status was not returned has the effect of a cancellation.
 //!
 //! 1. Each step is taken under the lock, and none blocks. The thread that cancels the token takes
 //!    the first one, and the timer takes all further ones. A thread that waits for the child takes

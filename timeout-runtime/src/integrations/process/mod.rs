@@ -35,8 +35,8 @@
 //! On Windows, the child is in a job of its own, and all processes of the job are killed. The
 //! creation flags of the command are not used.
 //!
-//! A child is always reaped, so no zombie is left. A child that exits by itself is not killed, nor
-//! are processes that it leaves behind.
+//! A child is always reaped, so no zombie is left. Once its status was returned, processes that it
+//! has left behind are not killed. Until then, a cancellation kills the rest of the group.
 //!
 //! # Deadline
 //!

@@ -1,4 +1,5 @@
-//! Makes the timer cancel tokens at their deadlines, so that no reader has to.
+//! Sets the alarm that cancels a token at its deadline, once something waits for the token or is
+//! linked below it. Where no timer thread can start, readers cancel the due tokens above instead.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
