@@ -178,7 +178,7 @@ impl Frame {
 
 /// Runs `op` on the calling thread.
 pub(crate) fn sync_inline<R, A, F>(
-    options: CallOptions,
+    mut options: CallOptions,
     classify: Classify<R>,
     op: F,
 ) -> Result<R, TimeoutError>
@@ -188,8 +188,8 @@ where
 {
     let clock = Clock::of_thread();
     let mut frame = match options.plain(clock) {
-        Ok(call) => Frame::Plain(call),
-        Err(options) => start_with_token(options, clock)?,
+        Some(call) => Frame::Plain(call),
+        None => start_with_token(options, clock)?,
     };
     let param = A::create(|| frame.token().cloned().unwrap_or_default());
     let mut op = Some((op, param));

@@ -108,19 +108,21 @@ impl CallOptions {
 
     /// Starts the call if only time can end it and `clock` is the real clock. An async call may use
     /// a coarse clock reading for its start.
+    ///
+    /// Takes a reference, because moving the options takes longer than the rest.
     #[inline]
-    pub(crate) fn plain(mut self, clock: Clock) -> Result<PlainCall, Self> {
+    pub(crate) fn plain(&mut self, clock: Clock) -> Option<PlainCall> {
         self.update_limit();
         let (deadline_clock, bound) = self.deadline.parts();
-        let limit = match self.plain_limit() {
-            Some(limit) if deadline_clock == Clock::Real && !clock.is_virtual() => limit,
-            _ => return Err(self),
-        };
+        let limit = self.plain_limit()?;
+        if deadline_clock != Clock::Real || clock.is_virtual() {
+            return None;
+        }
         if self.is_outermost() && bound.is_never() {
             let may_be_coarse = clock != Clock::Real;
-            return Ok(PlainCall::new(self.policy, limit, may_be_coarse));
+            return Some(PlainCall::new(self.policy.clone(), limit, may_be_coarse));
         }
-        frame::bounded_call(&self.policy, limit, bound, self.inherit).ok_or(self)
+        frame::bounded_call(&self.policy, limit, bound, self.inherit)
     }
 
     /// A shared deadline besides the limit. The earlier one holds.

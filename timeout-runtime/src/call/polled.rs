@@ -63,11 +63,11 @@ impl InlineCall {
     /// Starts the call, or stores the error that refuses it.
     #[must_use]
     #[inline]
-    pub fn new(options: CallOptions) -> Self {
+    pub fn new(mut options: CallOptions) -> Self {
         let clock = Clock::of_task();
         match options.plain(clock) {
-            Ok(call) => Self::at(InlineStage::UnderWay, Frame::Plain(call)),
-            Err(options) => Self::linked(options, clock),
+            Some(call) => Self::at(InlineStage::UnderWay, Frame::Plain(call)),
+            None => Self::linked(options, clock),
         }
     }
 
